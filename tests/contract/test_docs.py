@@ -51,6 +51,7 @@ STAGES = {
     "verify",
 }
 STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures", "links", "look"}
+STAGES |= {"picture_by_text"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED", "NO_FRAME"}
 OTHER_WORDS = {
     "STOPPING",

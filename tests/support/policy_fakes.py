@@ -73,6 +73,7 @@ class ScriptedTools:
         rounds: how many rounds fit.
         most_rounds: how many the bundle allows; None: it does not say.
         reads_entries: whether entries tell more than their captions.
+        finds_pictures: whether prompts show pictures that a text finds.
         sees_pictures: whether the generator is shown the picture.
         searches_text: whether there is anything to search by text.
         named: what the question names of the picture.
@@ -95,6 +96,7 @@ class ScriptedTools:
         unsure: Sequence[str] = (),
         guessed: Sequence[str] = (),
         reads_entries: bool = True,
+        finds_pictures: bool = False,
         sees_pictures: bool = False,
         searches_text: bool = True,
         named: tuple[str, ...] = (),
@@ -103,6 +105,7 @@ class ScriptedTools:
         **scripts: Scripts,
     ) -> None:
         self.reads_entries = reads_entries
+        self.finds_pictures = finds_pictures
         self.sees_pictures = sees_pictures
         self.searches_text = searches_text
         self.named = named
@@ -242,6 +245,10 @@ class ScriptedTools:
         if self._found is not None:
             return list(self._found)
         return passages(queries) if self._texts else []
+
+    async def search_pictures(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
+        await self._next("search_pictures", _limited(queries, limit), self.start(), {})
+        return list(self._pictures[: limit or None])
 
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
         async with asyncio.TaskGroup() as group:

@@ -217,6 +217,7 @@ EXAMPLE: Mapping[str, PromptValue] = {
     "domain": "a",
     "seen": ["a"],
     "found": ["a"],
+    "pictured": ["a"],
     "names": ["a"],
     "query": "a",
     "queries": ["a"],

@@ -71,6 +71,8 @@ class State:
     """What image searches brought back and the generator is shown (k_i)."""
     found: tuple[Evidence, ...] = ()
     """What text searches brought back and the generator is shown (k_t)."""
+    pictured: tuple[Evidence, ...] = ()
+    """Entries whose pictures a text search brought back; the wearer's picture need not show them."""
     notes: Mapping[str, Note] = field(default_factory=dict)
     """Anything else that prompts show under these names: a draft, the object asked about, what memory said."""
 
@@ -82,7 +84,7 @@ class State:
     @property
     def shown(self) -> tuple[str, ...]:
         """Ids of the evidence, what text searches brought first, each search's in the order of prompts."""
-        return tuple(item.id for item in (*self.found, *self.seen))
+        return tuple(item.id for item in (*self.found, *self.seen, *self.pictured))
 
     def asking(self, queries: Sequence[str]) -> State:
         """The same state with these queries; without any it stays as it is."""
@@ -98,6 +100,12 @@ class State:
         seen = tuple(item for item in new if item.origin is Origin.IMAGE_SEARCH)
         found = tuple(item for item in new if item.origin is Origin.TEXT_SEARCH)
         return replace(self, seen=seen + self.seen, found=found + self.found)
+
+    def picturing(self, entries: Sequence[Evidence]) -> State:
+        """The same state with pictures that a text found, each entry once, the newest first."""
+        known = {item.entry_id for item in self.pictured}
+        new = tuple(item for item in entries if item.entry_id not in known)
+        return replace(self, pictured=new + self.pictured)
 
     def noting(self, **notes: Note) -> State:
         """The same with notes added or replaced."""

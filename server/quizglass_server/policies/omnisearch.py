@@ -1,8 +1,12 @@
 """OmniSearch, prompted: one model says round by round what to ask next and with which tool, until it can answer.
 
 q, i ─► next ─┬─ image ─► ask ─ image search ─┬─► next ... at most five rounds
-              ├─ text ──► ask ─ text search ──┘
+              ├─ text ──► ask ─ text search ──┤
+              ├─ pictures ► ask ─ pictures by text ──┘
               └─ answer ─► M(q, everything found)
+
+The third tool, which finds pictures for a text, is offered where a prompt shows what it brings (`pictured`). No encoder
+here has texts and pictures in one space, so pictures are found by the titles and texts of their entries.
 
 What it asks for twice is looked up twice: only CogPlanner's paper keeps searches (`cogplanner.Searches`). Of a picture
 that costs a search without an embedding, which the turn keeps, and what it finds again is in the state once. Under
@@ -29,6 +33,15 @@ class Next(Enum):
     TEXT = "text"
 
 
+class NextOrPictures(Enum):
+    """The same with pictures that a text finds."""
+
+    ANSWER = "answer"
+    IMAGE = "image"
+    TEXT = "text"
+    PICTURES = "pictures"
+
+
 class OmniSearch:
     """Asks itself sub-questions and answers them with a tool each.
 
@@ -49,14 +62,18 @@ class OmniSearch:
     async def answer(self, tools: Tools) -> Draft:
         """Rounds until the model answers."""
         state, looked_up, searched = tools.start(), False, False
+        offered: type[Enum] = NextOrPictures if tools.finds_pictures else Next
         for _ in tools.rounds(MOST_ROUNDS, "next", "ask", "text_search"):
-            tool = await tools.decide(Next, state, by="next", otherwise=Next.ANSWER)
-            if tool is Next.ANSWER:
+            tool = str((await tools.decide(offered, state, by="next", otherwise=offered("answer"))).value)
+            if tool == "answer":
                 break
-            state = state.asking(await tools.queries("ask", state, tool=tool.value))
-            search = tools.search_image() if tool is Next.IMAGE else tools.search_text(state.asked)
-            state = state.having(await search)
-            looked_up, searched = looked_up or tool is Next.IMAGE, tool is Next.TEXT
+            state = state.asking(await tools.queries("ask", state, tool=tool))
+            if tool == "pictures":
+                state = state.picturing(await tools.search_pictures(state.asked))
+            else:
+                search = tools.search_image() if tool == "image" else tools.search_text(state.asked)
+                state = state.having(await search)
+            looked_up, searched = looked_up or tool == "image", tool == "text"
         if self.published:
             return await tools.answer(state)
         return await answer_or_look_again(state, tools, looked_up=looked_up, searched=searched)

@@ -38,6 +38,11 @@ class Tools(Protocol):
         ...
 
     @property
+    def finds_pictures(self) -> bool:
+        """Whether `search_pictures` is of use: a prompt shows what it brings (`pictured`)."""
+        ...
+
+    @property
     def most_rounds(self) -> int | None:
         """Most rounds of a policy that leaves their number to the bundle; None: the bundle does not say."""
         ...
@@ -207,6 +212,15 @@ class Tools(Protocol):
             queries: each stands alone; without any the search is left out.
             limit: how many passages to show; 0: the bundle's own number.
             rerank: whether the rerankers, coarse and fine, choose and order them; the search's own order otherwise.
+        """
+        ...
+
+    async def search_pictures(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
+        """Look up pictures by what they are to show: entries that have one and whose title and texts fit the queries.
+
+        Args:
+            queries: what the pictures are to show; without any the search is left out.
+            limit: how many entries to show; 0: as many as the bundle shows of an image search.
         """
         ...
 

@@ -8,6 +8,7 @@
 | `tags` | what a tagger says that the picture shows, likeliest first; may be empty |
 | `domain` | of the question, as a domain router says; empty without one |
 | `seen`, `found` | evidence lines of picture and text searches |
+| `pictured` | entries whose pictures a text found, after those of `seen` among the pictures |
 | `names` | titles of the recognised things, without their texts |
 | `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
 | `queries` | the same as a list |
@@ -47,6 +48,7 @@ def prompt_values(
         "domain": domain,
         "seen": [line(item) for item in state.seen],
         "found": [line(item) for item in state.found],
+        "pictured": [line(item) for item in state.pictured],
         "names": [item.title for item in state.seen if item.title],
         "query": "; ".join(state.queries) or None,
         "queries": list(state.queries),

@@ -49,3 +49,24 @@ async def test_figure_of_omnisearch_looks_up_the_rest_before_it_says_that_it_doe
     )
     assert (await OmniSearch(published=False).answer(tools)).text == "Tandric"
     assert tools.calls[-3:] == ["3 rewrite", "3 search_text Who made the Velmora?", "3 answer answer"]
+
+
+async def test_figure_of_omnisearch_finds_pictures_for_a_text_where_a_prompt_shows_them() -> None:
+    tools = ScriptedTools(
+        pictures=seen("Tagrin", "Velmora"),
+        finds_pictures=True,
+        next=["text", "pictures", "pictures", "answer"],
+        ask=[["Who made it?"], ["a Tagrin"], ["a Tagrin"]],
+        answer=["x"],
+    )
+    await OmniSearch().answer(tools)
+    assert tools.calls == [
+        *("1 decide next", "1 queries ask", "1 search_text Who made it?"),
+        *("2 decide next", "2 queries ask", "2 search_pictures a Tagrin"),
+        *("3 decide next", "3 queries ask", "3 search_pictures a Tagrin"),
+        *("4 decide next", "answer answer"),
+    ]
+    answered = tools.of("answer")[-1].state
+    assert titles(answered.pictured) == ["Tagrin", "Velmora"], "each once"
+    assert not answered.seen, "the wearer's picture need not show them"
+    assert answered.shown[-2:] == tuple(item.id for item in answered.pictured)

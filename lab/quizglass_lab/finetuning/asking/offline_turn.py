@@ -130,6 +130,11 @@ class OfflineTurn:
         return True
 
     @property
+    def finds_pictures(self) -> bool:
+        """Whether the prompt that chooses a tool shows entries' pictures."""
+        return self._models.answerer.shows_entries("next")
+
+    @property
     def most_rounds(self) -> int | None:
         """None: each policy takes the number of rounds of its paper, for there is no bundle that says another."""
         return None
@@ -265,6 +270,14 @@ class OfflineTurn:
         shown = limit or len(set(queries)) * _FOUND
         return self._keep("text_search", await asyncio.to_thread(self._models.search.text, queries, shown))
 
+    async def search_pictures(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
+        """Entries with a picture whose texts the queries find, for `limit` entries or one."""
+        if not queries:
+            return []
+        hits = await asyncio.to_thread(self._models.search.text, queries, _WIDE)
+        pictured = {hit.entry_id: hit for hit in reversed(hits) if hit.picture}
+        return self._keep("picture_by_text", list(reversed(pictured.values()))[: limit or _SEEN])
+
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
         """One after the other: a model is asked one thing at a time."""
         return await one, await two
@@ -305,7 +318,7 @@ class OfflineTurn:
     def _entry_pictures(self, model: AskedModel, task: str, state: State) -> list[Path]:
         """Pictures of the first lines seen, up to the first line without one, so that pictures and lines match."""
         pictures: list[Path] = []
-        for item in state.seen[:MOST_ENTRIES] if model.shows_entries(task) else ():
+        for item in (*state.seen, *state.pictured)[:MOST_ENTRIES] if model.shows_entries(task) else ():
             path = self._models.search.picture(item)
             if path is None:
                 break

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from quizglass.values import Origin
 from quizglass_bundle.inputs.prompts import MOST_ENTRIES
 from quizglass_bundle.tuning import Tuning
 from quizglass_server.assistant.turn.journal import Journal
@@ -28,11 +29,19 @@ from quizglass_server.steps.lookup.links import answered, follow_links, with_lin
 from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank, rerank_coarsely
-from quizglass_server.steps.lookup.text_search import in_order, own_passages, search_texts, text_evidence, with_passages
+from quizglass_server.steps.lookup.text_search import (
+    in_order,
+    own_passages,
+    search_texts,
+    text_evidence,
+    with_passages,
+    with_pictures,
+)
 
 CHEAP_S = 0.05
 """Seconds; an embedding that usually takes longer is not begun before it is requested."""
 
+_BY_TEXT = search_texts.named("picture_by_text")
 OWN_TEXTS = 8
 """Of an entry that is quoted, how many passages are looked at: all of a note, of an article those that fit best."""
 
@@ -207,6 +216,20 @@ class Lookups:
         reranked = all(fine for ranked, _, fine in results if ranked)
         chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
         return _shown(self._journal.found([*chosen, *dropped]))
+
+    async def pictured(self, queries: Sequence[str], limit: int) -> list[Evidence]:
+        """Entries with pictures of what the queries name; see `Tools.search_pictures`."""
+        if not queries:
+            self._journal.skip(_BY_TEXT.name, "NO_QUERY")
+            return []
+        if self._is_empty(_BY_TEXT.name, "text"):
+            return []
+        shown = limit or self._tuning.seen
+        asked, most = list(dict.fromkeys(queries)), max(shown, self._tuning.text_candidates)
+        found = await at_once([self._runner.run(_BY_TEXT, self._resources.knowledge, query, most) for query in asked])
+        hits = in_turn([with_pictures(each or ()) for each in found])[:shown]
+        entries = [replace(item, origin=Origin.TEXT_SEARCH) for item in picture_evidence(hits, shown=shown)]
+        return _shown(self._journal.found(entries))
 
     async def pictures(self, seen: Sequence[Evidence]) -> tuple[Picture, ...]:
         """Pictures of the first of these entries, in order; fetched once a turn."""

@@ -60,11 +60,12 @@ class Requests:
         )
 
     async def pictures(self, state: State, *, entries: bool) -> tuple[Picture, ...]:
-        """The wearer's picture, and those of `entries` seen where a prompt shows them; none without the first."""
+        """The wearer's picture, and where a prompt shows `entries` theirs: of those seen, then of those that a text
+        found pictures of. None without the first."""
         frame = self._turn.picture
         if frame is None:
             return ()
-        return (frame, *await self._lookups.pictures(state.seen)) if entries else (frame,)
+        return (frame, *await self._lookups.pictures((*state.seen, *state.pictured))) if entries else (frame,)
 
     def names(self, task: str) -> frozenset[str]:
         """Names of the values that the prompt of a task shows."""

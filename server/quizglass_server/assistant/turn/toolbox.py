@@ -51,6 +51,8 @@ ANSWERS = (ANSWER, "draft", "conclude")
 """Prompts whose completion may become the answer: they get its limit of tokens, and its grammar if there is one."""
 LOOK = "think"
 """Prompt whose first line says what is seen."""
+PICTURED = "pictured"
+"""Value of prompts: entries whose pictures a text found."""
 LIST = lines(12)
 """Constraint on what the generator writes as a list."""
 
@@ -123,6 +125,11 @@ class Toolbox:
         """Whether the generator sees the picture."""
         generator = self._resources.models[GENERATOR]
         return generator is not None and generator.sees_pictures
+
+    @property
+    def finds_pictures(self) -> bool:
+        """Whether a prompt shows pictures that a text finds, and there is anything to search by text."""
+        return self.searches_text and self._resources.models.prompts_name(PICTURED)
 
     @property
     def most_rounds(self) -> int | None:
@@ -379,6 +386,11 @@ class Toolbox:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""
         self._journal.searched = True
         return await self._lookups.text(queries, limit, reranked=rerank)
+
+    async def search_pictures(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
+        """Look up pictures of what the queries name; the entries the generator is to be shown."""
+        self._journal.searched = True
+        return await self._lookups.pictured(queries, limit)
 
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
         """Two branches at the same time; if one fails, the other ends."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from quizglass.values import Origin, SearchMode
-from quizglass_server.domain.entries import ChunkHit, SearchOptions, first_picture
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions, first_picture
 from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.errors import needed
 from quizglass_server.knowledge.sources.guarded import GuardedSource
@@ -47,6 +47,15 @@ async def search_texts(
     vectors = await needed(encoder, "text_encoder", "searching by text").embed_queries([query])
     handed("knowledge", vectors[0].nbytes)
     return await index.search_texts(vectors[0], limit, query, finding)
+
+
+def with_pictures(hits: Sequence[ChunkHit]) -> list[EntryHit]:
+    """The entries of chunks that have a picture, each once with its best chunk's score."""
+    best: dict[str, EntryHit] = {}
+    for hit in hits:
+        if first_picture(hit.entry):
+            best.setdefault(hit.entry.id, EntryHit(hit.entry, hit.score))
+    return list(best.values())
 
 
 def text_evidence(hits: Sequence[ChunkHit]) -> list[Evidence]:

@@ -54,6 +54,7 @@ const STEPS = {
   image_search: "search by the picture",
   text_search: "search by words",
   entry_pictures: "compare pictures",
+  picture_by_text: "search pictures",
   own_passages: "gather its notes",
   links: "follow links",
   rerank: "order what was found",

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from quizglass.values import Decided, Entry, Origin, SkippedStep, StepEnded, TurnEvent
+from quizglass_bundle.inputs.prompts import EXAMPLE
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.assistant.turn.toolbox import LIST, Toolbox
-from quizglass_server.domain.entries import EntryHit
+from quizglass_server.domain.entries import ChunkHit, EntryHit
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, GenerationEnd, Picture, Token
 from quizglass_server.errors import BudgetExceeded, InvalidInput, KnowledgeFailed, Overloaded
@@ -87,6 +88,42 @@ async def test_select_looks_at_the_pictures_and_texts_of_the_five_best_together(
     assert stages.count("entry_pictures") == 1
     assert stages.index("entry_pictures") < stages.index("select")
     assert world.shown("answer") == []  # its prompt shows the wearer's picture alone
+
+
+async def test_pictures_for_a_text_are_shown_behind_those_of_entries_seen_and_count_as_found_by_text() -> None:
+    world = Shown("answer", seen=2)
+    hits = [entry(7), entry(6, pictured=False), entry(7), entry(5), entry(4)]
+    world.knowledge.chunks = [ChunkHit(hit.entry, f"passage {place}", 0.8) for place, hit in enumerate(hits)]
+    tools, journal = toolbox(world)
+    async with tools:
+        state = tools.start().having(await tools.search_image())
+        shown = await tools.search_pictures(["a boat"])
+        await tools.answer(state.picturing(shown))
+    assert [(item.entry_id, item.origin, item.text) for item in shown] == [
+        ("e7", Origin.TEXT_SEARCH, "a thing"),
+        ("e5", Origin.TEXT_SEARCH, "a thing"),
+    ]
+    assert world.shown("answer") == [digest(number) for number in (0, 1, 7, 5)]
+    assert world.models.calls.of("answer")[-1].values["pictured"] == ["Entry 7: a thing", "Entry 5: a thing"]
+    assert [timing.stage for timing in journal.timings].count("picture_by_text") == 1
+
+
+async def test_pictures_for_no_text_are_not_looked_up() -> None:
+    tools, journal = toolbox(Shown("answer"))
+    async with tools:
+        assert await tools.search_pictures([]) == []
+    assert journal.skipped == [SkippedStep("picture_by_text", "NO_QUERY")]
+
+
+async def test_omnisearch_has_the_tool_only_where_a_prompt_shows_what_it_brings() -> None:
+    offered = []
+    for names in (frozenset(EXAMPLE), frozenset(EXAMPLE) - {"pictured"}):
+        world = Shown("answer")
+        world.models.needs = names
+        events = await world.ask(policy="omnisearch")
+        decided = next(event for event in events if isinstance(event, Decided) and event.by == "next")
+        offered.append(list(decided.probabilities))
+    assert offered == [["answer", "image", "text", "pictures"], ["answer", "image", "text"]]
 
 
 class Chooser:
