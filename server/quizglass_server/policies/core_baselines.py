@@ -25,20 +25,22 @@ class OneStage:
     Args:
         name: what clients ask for it by.
         published: as in the paper; otherwise with the question rewritten.
+        top: how many entries; the paper's study has 1, 2 and 5.
     """
 
     needs = ("generator", "image_encoder")
     likes = ("text_encoder", "detector", "reader")
     ending = ("generate",)
 
-    def __init__(self, name: str = "core-one-stage", *, published: bool = True) -> None:
+    def __init__(self, name: str = "core-one-stage", *, published: bool = True, top: int = TOP_ENTRIES) -> None:
         self.name = name
         self.published = published
+        self._top = top
         self.tasks: tuple[str, ...] = () if published else ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, then answer."""
-        return await tools.answer(await _with_all(tools, rewritten=not self.published))
+        return await tools.answer(await _with_all(tools, rewritten=not self.published, top=self._top))
 
 
 class TwoStage:
@@ -95,7 +97,7 @@ class ChainOfThought:
         return await tools.answer(state, "conclude_from_reason", reason=reason.text)
 
 
-async def _with_all(tools: Tools, *, rewritten: bool) -> State:
-    """The question with five entries, of each the caption and the passage that fits best."""
-    entries = await tools.search_image(limit=TOP_ENTRIES)
+async def _with_all(tools: Tools, *, rewritten: bool, top: int = TOP_ENTRIES) -> State:
+    """The question with so many entries, of each the caption and the passage that fits best."""
+    entries = await tools.search_image(limit=top)
     return await reading(entries, tools.start(), tools, 1, rewritten=rewritten)

@@ -62,19 +62,27 @@ class Entry(Enum):
 
 
 class CoReMmrag:
-    """Answers from memory and from the best entry, and lets the model decide between the two."""
+    """Answers from memory and from the best entry, and lets the model decide between the two.
 
-    name = "core-mmrag"
+    Args:
+        name: what clients ask for it by.
+        top: how many entries it chooses among; the paper's study has 1, 2 and 5.
+    """
+
     published = True
     needs = ("generator", "image_encoder")
     likes = ("text_encoder", "detector", "reader")
-    tasks = (_JOINTLY, _FINALLY)
     ending = ("generate",)
+
+    def __init__(self, name: str = "core-mmrag", *, top: int = TOP_ENTRIES) -> None:
+        self.name = name
+        self._top = top
+        self.tasks = (*((_JOINTLY,) if top > 1 else ()), _FINALLY)
 
     async def answer(self, tools: Tools) -> Draft:
         """The four stages."""
         state = tools.start()
-        memory, (chosen, evidence) = await tools.together(tools.from_memory(), _from_best(state, tools))
+        memory, (chosen, evidence) = await tools.together(tools.from_memory(), from_best(state, tools, self._top))
         said = {"memory": memory.text, "external": evidence.text}
         if memory.text and evidence.text:
             draft = await _integrated(chosen, evidence, said, tools)
@@ -85,12 +93,13 @@ class CoReMmrag:
         return _noted(draft, said)
 
 
-async def _from_best(state: State, tools: Tools) -> tuple[State, Draft]:
-    """Stages 2 and 3; an empty draft where the picture brings nothing back."""
-    entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
+async def from_best(state: State, tools: Tools, top: int = TOP_ENTRIES) -> tuple[State, Draft]:
+    """Stages 2 and 3; an empty draft where the picture brings nothing back. Of one entry there is no choice."""
+    entries = await tools.search_image(limit=top, candidates=True)
     if not entries:
         return state, Draft()
-    state = await reading(tools.show(await choose(entries, state, tools, by=_JOINTLY)), state, tools)
+    chosen = await choose(entries, state, tools, by=_JOINTLY) if top > 1 else entries
+    state = await reading(tools.show(chosen), state, tools)
     return state, await tools.write("answer", state)
 
 

@@ -88,6 +88,8 @@ async def test_deciders_that_share_a_graph_equal_pytorch(
     assert planner is not None
     assert (planner.rows, act.rows) == ((0, 1, 2, 3), (2, 4, 0))  # type: ignore[union-attr]
     assert planner.most_pictures == bundle.roles.part("deciders.select").most_pictures == 7  # type: ignore[union-attr]
+    spans = 6 * (vision_inputs.image_tokens(planner.picture) + 2)  # type: ignore[union-attr]
+    assert planner.max_tokens == 512 + spans, "the pictures of all entries fit beside the text"  # type: ignore[union-attr]
     assert [name for name in bundle.manifest.files if name.endswith(".onnx")] == ["planner/model.onnx"]
     assert {check["role"] for check in json.loads((out / "parity.json").read_text())["checks"]} == {
         "planner",

@@ -124,6 +124,22 @@ async def test_figure_of_published_core_without_time_gives_what_there_is() -> No
         assert tools.of("reconcile") == []
 
 
+async def test_figure_of_core_among_one_two_and_five_entries() -> None:
+    entries = seen(*"ABCDEF")
+    one = ScriptedTools(pictures=entries, answer=["x", "y"], reconcile=["x"])
+    await POLICIES["core-mmrag-top-1"].answer(one)
+    assert one.of("select") == [], "of one there is no choice"
+    assert titles(one.shown) == ["A"]
+    two = ScriptedTools(pictures=entries, answer=["x", "y"], select=["2"], reconcile=["x"])
+    await POLICIES["core-mmrag-top-2"].answer(two)
+    assert titles(two.of("select")[0].state.seen) == ["A", "B"]
+    assert titles(two.shown) == ["B"]
+    for name, shown in (("-top-1", "A"), ("-top-2", "AB"), ("", "ABCDE")):
+        tools = ScriptedTools(pictures=entries, answer=["x"])
+        await POLICIES[f"core-one-stage{name}"].answer(tools)
+        assert titles(tools.of("answer")[-1].state.seen) == list(shown)
+
+
 async def test_figure_of_the_published_baselines_of_core_read_the_entries_for_the_question_as_it_was_asked() -> None:
     entries, each = seen(*"ABCDEF"), f"read_entries A, B, C, D, E <= 1 for {QUESTION}"
     one = ScriptedTools(pictures=entries, answer=["x"])

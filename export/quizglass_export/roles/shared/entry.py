@@ -86,7 +86,8 @@ class Scorer(FromCheckpoint):
     prompt: Annotated[TemplateName, Field(min_length=1)]
     tokenizer: Path | None = None
     """Default: `tokenizer.json` of the checkpoint."""
-    max_tokens: Count = 512
+    max_tokens: Count | None = None
+    """Default: 512; where prompts show pictures of entries, so much more that all of them fit."""
     picture: Size | None = None
     """Needed by vision-language models."""
     grids: tuple[Size, ...] = ()

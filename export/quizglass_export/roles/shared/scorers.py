@@ -42,6 +42,8 @@ TEXT_CLASSES = {
     "llama": "LlamaForCausalLM",
     "gemma": "GemmaForCausalLM",
 }
+MOST_TOKENS = 512
+"""Longest prompt where a recipe names none, without pictures of entries."""
 LARGE = 2 << 30
 """Bytes of a checkpoint in float32 from which it is read tensor by tensor."""
 ROWS = {0: "batch", 1: "sequence"}
@@ -54,14 +56,28 @@ VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_v
 def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
     refuse_card_precision(job, spec)
-    picture = job.picture(spec.picture)
-    grids = job.grids(picture, spec.grids) or ()
-    sizes = [picture.model_copy(update={"width": grid.width, "height": grid.height}) for grid in grids]
-    job.check_scorer(spec, spec.max_tokens, [picture, *sizes])
+    sizes = _sizes(job, spec)
+    job.check_scorer(spec, _longest_with_pictures(job, spec, sizes), sizes)
     image_id = job.prompt_tokenizer().token_id(spec.image_token)
     known = read_config(job.source.folder).image_token_id
     if image_id != known:
         raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
+
+
+def _sizes(job: RoleJob, spec: Scorer) -> list[Patched]:
+    """The sizes of its pictures, the first one first."""
+    picture = job.picture(spec.picture)
+    grids = job.grids(picture, spec.grids) or ()
+    return [picture, *(picture.model_copy(update={"width": grid.width, "height": grid.height}) for grid in grids)]
+
+
+def _longest_with_pictures(job: RoleJob, spec: Scorer, sizes: Sequence[Patched]) -> int:
+    """Tokens of the longest prompt. By default the pictures of all entries that a prompt may show fit beside the text:
+    five of 448 x 448 are 1,290 tokens, without which the choice among entries is made by their captions."""
+    if spec.max_tokens is not None:
+        return spec.max_tokens
+    of_one = max(vision_inputs.image_tokens(size) for size in sizes) + 2  # between its start and its end
+    return MOST_TOKENS + (MOST_ENTRIES * of_one if job.shows_several else 0)
 
 
 def refuse_card_precision(job: RoleJob, spec: Scorer) -> None:
@@ -89,7 +105,7 @@ def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
         grids=job.grids(picture, spec.grids),
         image_token=spec.image_token,
         most_pictures=1 + MOST_ENTRIES if job.shows_several else None,
-        max_tokens=spec.max_tokens,
+        max_tokens=_longest_with_pictures(job, spec, _sizes(job, spec)),
     )
     first, *others = [_write_vision_scorer(job, spec, each, labels) for each in by_size(part)]
     return Exported(part, first | {"grids": others} if others else first)
@@ -218,7 +234,7 @@ def _write_card_scorer(
 
 def _longest(job: RoleJob, spec: Scorer) -> int:
     """Tokens that a text model is given at most."""
-    return min(spec.max_tokens, int(read_config(job.source.folder).max_position_embeddings))
+    return min(spec.max_tokens or MOST_TOKENS, int(read_config(job.source.folder).max_position_embeddings))
 
 
 def check_text_scorer(job: RoleJob, spec: Scorer, part: TextScorer) -> list[Check]:

@@ -9,8 +9,17 @@ learn:
                    the same questions ....................... L_SFT    `answer` from the right entry
 
 Evidence is what `core-mmrag+` makes of its choice: the entry with those of its passages that fit the question
-rewritten, or what a text search finds where no entry is chosen or named. The one-stage baseline answers from all
-entries at once, with the passage of each that fits best, and is trained on the same questions.
+rewritten, or what a text search finds where no entry is chosen or named. With `published` it is what `core-mmrag` makes
+of it: an entry is always chosen, the question stays as it was asked, and no reason stands before the final answer.
+
+The baselines are trained on the same questions:
+
+    one_stage      `answer` from all entries at once, with the passage of each that fits best
+    two_stage      `select_by_text` names the right entry, `answer` from it
+    mmstar         `reason` over all entries and `conclude_from_reason`, with the reasons by which the model answered
+                   right, or did so once it was told the answer (STaR)
+
+The paper gives the two-stage baseline one loss in section 4.3 and another in 4.4; here it has both of its steps.
 """
 
 from __future__ import annotations
@@ -18,6 +27,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -54,11 +64,12 @@ from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_lab.finetuning.training.settings import Training
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.policies.core_mmrag import Entry, from_evidence, reading
+from quizglass_server.policies.core_mmrag import Entry, Shown, from_best, from_evidence, reading
 from quizglass_server.steps.prompt_values import line
 
 LETTERS = tuple(letters(len(Entry)))
-ONE_STAGE = "one_stage"
+ONE_STAGE, TWO_STAGE, MMSTAR = _BASELINES = ("one_stage", "two_stage", "mmstar")
+"""Objectives of the baselines, each trained alone."""
 _OF_EACH = 1
 """Passages of each entry that the one-stage baseline is shown."""
 
@@ -68,17 +79,19 @@ class CoReAnnotation(AnnotationOptions):
 
     answerer: str = Field(description=f"the model that is to be trained: {MODEL_HELP}")
     server: str = Field(description="address of the running server whose searches bring entries and passages")
+    published: bool = Field(False, description="evidence and choices as core-mmrag has them (default: core-mmrag+)")
+    mmstar: bool = Field(False, description="also write the reasons that the baseline MMSTaR learns from")
 
 
 class CoReTraining(Training):
-    """CoRe-MMRAG: LoRA 8 on all layers, 3 epochs, lr 1e-4, batch 1 x 2; ablations by --without."""
+    """CoRe-MMRAG: LoRA 8 on all layers, 3 epochs, lr 1e-4, batch 1 x 2; ablations by --without, baselines by --only."""
 
-    objectives: ClassVar[tuple[str, ...]] = ("prki", "vtki", "sft", ONE_STAGE)
+    objectives: ClassVar[tuple[str, ...]] = ("prki", "vtki", "sft", *_BASELINES)
     rank: int = Field(8, ge=1, description="LoRA rank")
     alpha: int = Field(16, ge=1, description="LoRA alpha (the paper names none)")
     accumulation: int = Field(2, ge=1, description="batches that make one optimiser step")
     max_tokens: int = Field(2048, ge=16, description="longest prompt; the longest data of a longer one is cut")
-    baseline: bool = Field(False, description="train the one-stage baseline instead, on the same questions")
+    baseline: bool = Field(False, description="train the one-stage baseline instead: --only one_stage")
 
     @model_validator(mode="before")
     @classmethod
@@ -87,7 +100,7 @@ class CoReTraining(Training):
         if not isinstance(without, list | tuple) or not isinstance(only, list | tuple):
             return data  # which is an error of its own
         if not data.get("baseline"):
-            return {**data, "without": tuple({*without, ONE_STAGE} - {*only})}
+            return {**data, "without": tuple({*without, *_BASELINES} - {*only})}
         if without or only:
             raise ValueError("--baseline: has one objective; leave out --without and --only")
         return {**data, "only": (ONE_STAGE,)}
@@ -140,6 +153,10 @@ class Conditions(Record):
     """The right entry with its passages, for `sft`; empty unless exactly one modality finds it."""
     every_entry: Told = Told()
     """All of them with a passage each, where there is anything to learn."""
+    choices: int = len(Entry)
+    """Letters that `select` chooses among: those of the entries, and perhaps one for none."""
+    told_reason: str = ""
+    """What `reason` says of all entries, where the answer by that is right; empty where it was not asked for."""
 
     @property
     def conflict(self) -> str:
@@ -169,7 +186,7 @@ def annotate(options: CoReAnnotation, progress: Progress) -> dict[str, Any]:
             options.out / "conditions.jsonl",
             Conditions,
             samples,
-            partial(conditions, model=model, judge=judge, search=search, out=options.out),
+            partial(conditions, model=model, judge=judge, search=search, options=options),
             chunk=options.chunk,
             tick=progress.phase("asking", len(samples)),
         )
@@ -189,9 +206,10 @@ class _CoreTurn:
         external: that answer; empty without evidence.
     """
 
-    def __init__(self, sample: Sample, model: AskedModel, search: EvidenceSearch, out: Path) -> None:
-        self._search, self._out = search, out
-        self.picture = picture_file(sample, out / "pictures")
+    def __init__(self, sample: Sample, model: AskedModel, search: EvidenceSearch, options: CoReAnnotation) -> None:
+        self._sample, self._search, self._out = sample, search, options.out
+        self._published = options.published
+        self.picture = picture_file(sample, options.out / "pictures")
         models, printed = OfflineModels(model, search), printed_words(sample)
         self._turn = OfflineTurn(models, sample.question, self.picture, sample.history, printed)
         self.told, self.external = self._from_evidence()
@@ -200,7 +218,8 @@ class _CoreTurn:
         self.chosen = place if place < len(self.entries) else -1
 
     def _from_evidence(self) -> tuple[State, Draft]:
-        return asyncio.run(from_evidence(self._turn.start(), self._turn))
+        told = from_best if self._published else from_evidence
+        return asyncio.run(told(self._turn.start(), self._turn))
 
     def shown(self, items: Sequence[Evidence]) -> tuple[str, ...]:
         """Pictures of entries, from the folder of the file; up to the first that has none."""
@@ -215,7 +234,7 @@ class _CoreTurn:
     def taught(self, run: Conditions) -> Conditions:
         """The same with what its examples need: why one side is believed, and what else answers are written from."""
         more: dict[str, Any] = {}
-        if run.conflict:
+        if run.conflict and not self._published:
             said = {"memory": run.memory, "external": run.external}
             more["reason"] = asyncio.run(self._turn.write("weigh", self.told, **said)).text
         if run.modality:
@@ -225,21 +244,40 @@ class _CoreTurn:
             more["every_entry"] = self._read(self.entries, _OF_EACH)
         return run.model_copy(update=more)
 
+    def reasoned(self, run: Conditions, judge: AnswerJudge) -> Conditions:
+        """The same with the reason by which the model answers right from all entries: its own, or else the one that it
+        writes once it is told the answer. Without either where the answer by it is wrong both times."""
+        if not (run.conflict or run.modality):
+            return run
+        state = self._state_of(self.entries, _OF_EACH)
+        told = replace(state, question=f"{state.question} (The answer is {self._sample.answer}.)")
+        for asked in (state, told):
+            reason = asyncio.run(self._turn.write("reason", asked)).text
+            answer = asyncio.run(self._turn.write("conclude_from_reason", state, reason=reason)).text
+            if right(judge, [GivenAnswer.to(self._sample, answer)])[0]:
+                return run.model_copy(update={"told_reason": reason})
+        return run
+
     def _read(self, entries: Sequence[Evidence], limit: int = 0) -> Told:
-        return self.as_told(asyncio.run(reading(entries, self._turn.start(), self._turn, limit, rewritten=True)))
+        return self.as_told(self._state_of(entries, limit))
+
+    def _state_of(self, entries: Sequence[Evidence], limit: int) -> State:
+        turn = self._turn
+        return asyncio.run(reading(entries, turn.start(), turn, limit, rewritten=not self._published))
 
 
 def conditions(
-    samples: Sequence[Sample], model: AskedModel, judge: AnswerJudge, search: EvidenceSearch, out: Path
+    samples: Sequence[Sample], model: AskedModel, judge: AnswerJudge, search: EvidenceSearch, options: CoReAnnotation
 ) -> list[Conditions]:
     """Run the model on some questions under each condition."""
+    out, choices = options.out, len(Shown if options.published else Entry)
     with ThreadPoolExecutor(model.parallel) as pool:
-        turns = list(pool.map(lambda sample: _CoreTurn(sample, model, search, out), samples))
+        turns = list(pool.map(lambda sample: _CoreTurn(sample, model, search, options), samples))
         lines = [[line(item) for item in turn.entries] for turn in turns]
         shown = [turn.shown(turn.entries) for turn in turns]
         seen = [_all(turn.picture, names, out) for turn, names in zip(turns, shown, strict=True)]
-        by_picture = _choices("select_by_picture", samples, lines, seen, model)
-        by_text = _choices_by_text(samples, lines, seen, model)
+        by_picture = _choices("select_by_picture", samples, lines, seen, model, choices)
+        by_text = _choices_by_text(samples, lines, seen, model, choices)
         memory = [w.text for w in model.write([_from_memory(*each) for each in zip(samples, turns, strict=True)])]
         good = right(judge, _given(samples, memory) + _given(samples, [turn.external.text for turn in turns]))
         runs = [
@@ -256,10 +294,14 @@ def conditions(
                 external=turn.external.text,
                 memory_right=good[index],
                 external_right=good[len(samples) + index],
+                choices=choices,
             )
             for index, (sample, turn) in enumerate(zip(samples, turns, strict=True))
         ]
-        return list(pool.map(_CoreTurn.taught, turns, runs))
+        runs = list(pool.map(_CoreTurn.taught, turns, runs))
+        if options.mmstar:
+            runs = [turn.reasoned(run, judge) for turn, run in zip(turns, runs, strict=True)]
+        return runs
 
 
 def _from_memory(sample: Sample, turn: _CoreTurn) -> Ask:
@@ -276,18 +318,23 @@ def _choices(
     lines: Sequence[Sequence[str]],
     seen: Sequence[tuple[Path, ...]],
     model: AskedModel,
+    choices: int,
 ) -> list[int]:
     """Place of the entry that the model chooses for each question, as the task shows them; -1: none of them."""
     asks = [
         Ask(task, {**asked_values(sample), "seen": list(rows)}, paths)
         for sample, rows, paths in zip(samples, lines, seen, strict=True)
     ]
-    chosen = zip(model.choose(asks, LETTERS), lines, strict=True)
+    chosen = zip(model.choose(asks, LETTERS[:choices]), lines, strict=True)
     return [each.best if each.best < len(rows) else -1 for each, rows in chosen]
 
 
 def _choices_by_text(
-    samples: Sequence[Sample], lines: Sequence[Sequence[str]], seen: Sequence[tuple[Path, ...]], model: AskedModel
+    samples: Sequence[Sample],
+    lines: Sequence[Sequence[str]],
+    seen: Sequence[tuple[Path, ...]],
+    model: AskedModel,
+    choices: int,
 ) -> list[int]:
     """The same by texts alone, whose prompts show no pictures; in the order of the search they would show what is near.
 
@@ -295,7 +342,7 @@ def _choices_by_text(
     """
     orders = [_order(sample, rows) for sample, rows in zip(samples, lines, strict=True)]
     mixed = [[rows[place] for place in order] for rows, order in zip(lines, orders, strict=True)]
-    chosen = _choices("select_by_text", samples, mixed, seen, model)
+    chosen = _choices("select_by_text", samples, mixed, seen, model, choices)
     return [order[place] if place >= 0 else -1 for place, order in zip(chosen, orders, strict=True)]
 
 
@@ -305,20 +352,20 @@ def _order(sample: Sample, entries: Sequence[str]) -> list[int]:
 
 
 def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[TrainingExample]:
-    """The training examples of one question: none, or some of prki, vtki, sft and one_stage."""
+    """The training examples of one question: none, or some of each objective."""
     own = shown_pictures([picture_file(sample, out / "pictures")], out)
 
     def example(
         objective: str, task: str, values: Mapping[str, Any], pictures: Sequence[str], target: str
     ) -> TrainingExample:
         return TrainingExample(
-            id=f"{sample.id}//{objective}",
+            id=f"{sample.id}//{objective}" + (f"/{task}" if objective in (TWO_STAGE, MMSTAR) else ""),
             objective=objective,
             task=task,
             values={**asked_values(sample), **values},
             pictures=(*own, *pictures),
             target=target,
-            labels=LETTERS if task == "select" else (),
+            labels=LETTERS[: run.choices] if task.startswith("select") else (),
         )
 
     def answered(objective: str, told: Told) -> TrainingExample:
@@ -331,8 +378,15 @@ def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[Traini
     if run.modality:
         yield example("vtki", "select", {"seen": list(run.entries)}, run.pictures, LETTERS[run.gold])
         yield answered("sft", run.right_entry)
+        yield example(TWO_STAGE, "select_by_text", {"seen": list(run.entries)}, run.pictures, LETTERS[run.gold])
+        yield answered(TWO_STAGE, run.right_entry)
     if run.conflict or run.modality:
         yield answered(ONE_STAGE, run.every_entry)
+    if run.told_reason:
+        every = run.every_entry
+        yield example(MMSTAR, "reason", every.values(), every.pictures, run.told_reason)
+        concluded = every.values() | {"reason": run.told_reason}
+        yield example(MMSTAR, "conclude_from_reason", concluded, every.pictures, sample.answer)
 
 
 def _all(picture: Path | None, names: Sequence[str], out: Path) -> tuple[Path, ...]:

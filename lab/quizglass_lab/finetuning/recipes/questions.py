@@ -34,6 +34,7 @@ from quizglass_server.domain.turns import Evidence
 DATASETS = ", ".join(BENCHMARKS)
 _DECISIVE = {
     *("dataset", "split", "answerer", "writer", "judge", "policy", "deciders", "prompts", "picture", "max_tokens"),
+    *("published", "mmstar"),
     *("candidates", "negatives", "own_passages", "history"),
 }
 """Options that what is kept between sittings hangs on."""

@@ -125,10 +125,14 @@ def test_where_exactly_one_side_is_right_there_is_something_to_learn(stage: Stag
         "1//prki": "7 years",
         "1//vtki": " B",
         "1//sft": "7 years",
+        "1//two_stage/select_by_text": " B",
+        "1//two_stage/answer": "7 years",
         "1//one_stage": "7 years",
         "2//prki": "8 years",
         "2//vtki": " B",
         "2//sft": "8 years",
+        "2//two_stage/select_by_text": " B",
+        "2//two_stage/answer": "8 years",
         "2//one_stage": "8 years",
         "5//prki": "11 years",
         "5//one_stage": "11 years",
@@ -146,7 +150,8 @@ def test_examples_have_the_passages_and_the_query_that_the_policy_is_served_with
 ) -> None:
     run(data, tmp_path / "out", stage)
     car, boat = "Car: It is 1 years old.", "Boat: It is 0 years old."
-    assert {name: shown(row) for name, row in examples(tmp_path / "out").items() if row["task"] != "select"} == {
+    made = {name: row for name, row in examples(tmp_path / "out").items() if row["objective"] not in ("vtki", "two_stage")}
+    assert {name: shown(row) for name, row in made.items()} == {
         "1//prki": ([car], ["Car: A passage on How old is Car, 1?"], "How old is Car, 1?"),
         "1//sft": ([car], ["Car: A passage on How old is Car, 1?"], "How old is Car, 1?"),
         "1//one_stage": every("How old is Boat, 1?"),
@@ -217,7 +222,60 @@ def test_the_adapter_of_every_objective_but_one_is_trained_and_merges(stage: Sta
     assert (ablated["config"]["rank"], ablated["config"]["learning_rate"]) == (8, 1e-4)
     baseline = train(CoReTraining(**small, out=tmp_path / "one", baseline=True), "core-mmrag")
     assert baseline["examples"] == {"one_stage": 3}
+    two = train(CoReTraining(**small, out=tmp_path / "two", only=("two_stage",)), "core-mmrag")
+    assert two["examples"] == {"two_stage": 4}
     merge_adapter(transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base), tmp_path / "out" / "adapter")
+
+
+def test_evidence_of_the_published_policy_is_an_entry_for_the_question_as_it_was_asked(
+    stage: Stage, data: Path, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def published(text: str) -> str:
+        asked.append(text)
+        letter = model(text)
+        return "A" if letter == "F" else letter
+
+    with ChatServer(published) as chat:
+        options = CoReAnnotation(
+            data=(data,), out=tmp_path / "out", server=stage.target, answerer=f"{chat.url}#m", held_out=0, published=True
+        )
+        report = annotate(options, Progress(quiet=True))
+    assert not [text for text in asked if "Write one search query" in text or "Say in one sentence" in text]
+    assert report["D"]["int"] + report["D"]["ext"] > 0
+    made = examples(tmp_path / "out")
+    assert made["1//vtki"]["labels"] == [" A", " B", " C", " D", " E"]
+    assert made["1//prki"]["values"]["found"] == ["Car: A passage on How old is it, 1?"]
+    assert made["1//prki"]["values"]["reason"] == ""
+
+
+def test_mmstar_learns_from_reasons_that_lead_to_the_answer_and_else_from_those_that_were_told_it(
+    stage: Stage, data: Path, tmp_path: Path
+) -> None:
+    def reasoning(text: str) -> str:
+        if "what follows from the picture and the sources" in text:
+            return "It is told." if "(The answer is" in text else "It follows."
+        if "as the reason says" in text:
+            own = "How old is it, 2?" in text and "Reason: It follows." in text
+            hinted = "How old is it, 1?" in text and "Reason: It is told." in text
+            return "8 years" if own else "7 years" if hinted else "no"
+        return model(text)
+
+    with ChatServer(reasoning) as chat:
+        options = CoReAnnotation(
+            data=(data,), out=tmp_path / "out", server=stage.target, answerer=f"{chat.url}#m", held_out=0, mmstar=True
+        )
+        annotate(options, Progress(quiet=True))
+    made = {name: row for name, row in examples(tmp_path / "out").items() if row["objective"] == "mmstar"}
+    assert {name: row["target"] for name, row in made.items()} == {
+        "1//mmstar/reason": "It is told.",
+        "1//mmstar/conclude_from_reason": "7 years",
+        "2//mmstar/reason": "It follows.",
+        "2//mmstar/conclude_from_reason": "8 years",
+    }
+    assert made["1//mmstar/reason"]["values"]["question"] == "How old is it, 1?", "not told the answer"
+    assert made["1//mmstar/conclude_from_reason"]["values"]["reason"] == "It is told."
 
 
 @pytest.mark.parametrize("external_right", [True, False])
