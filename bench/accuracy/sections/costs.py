@@ -34,7 +34,7 @@ COMPARED = tuple(
 
 
 def run(ground: Ground) -> Part:
-    """Each of COMPARED that the bundle serves, on balanced questions, a tenth more without an answer, and on more lookups.
+    """Each of COMPARED that the bundle serves: balanced questions, a tenth more without an answer, and more lookups.
 
     The common table is of the balanced ones; the others give the parts of many lookups enough questions.
     """

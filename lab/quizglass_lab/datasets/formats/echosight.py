@@ -1,8 +1,8 @@
 """InfoSeek as EchoSight (Yan and Xie, EMNLP 2024 Findings) asks it: infoseek_{train,test}_filtered.csv.
 
 Its columns are Encyclopedic-VQA's, with `data_id` beside them, the id of InfoSeek's own question. The questions are
-those of InfoSeek's training and validation sets whose article is among EchoSight's 100 K. A row has neither the accepted
-range of a number nor the part of the benchmark: InfoSeek's own files, given beside the table, tell both.
+those of InfoSeek's training and validation sets whose article is among EchoSight's 100 K. A row has neither the
+accepted range of a number nor the part of the benchmark: InfoSeek's own files, given beside the table, tell both.
 """
 
 from __future__ import annotations

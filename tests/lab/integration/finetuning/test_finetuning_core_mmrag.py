@@ -150,7 +150,9 @@ def test_examples_have_the_passages_and_the_query_that_the_policy_is_served_with
 ) -> None:
     run(data, tmp_path / "out", stage)
     car, boat = "Car: It is 1 years old.", "Boat: It is 0 years old."
-    made = {name: row for name, row in examples(tmp_path / "out").items() if row["objective"] not in ("vtki", "two_stage")}
+    made = {
+        name: row for name, row in examples(tmp_path / "out").items() if row["objective"] not in ("vtki", "two_stage")
+    }
     assert {name: shown(row) for name, row in made.items()} == {
         "1//prki": ([car], ["Car: A passage on How old is Car, 1?"], "How old is Car, 1?"),
         "1//sft": ([car], ["Car: A passage on How old is Car, 1?"], "How old is Car, 1?"),
@@ -239,7 +241,12 @@ def test_evidence_of_the_published_policy_is_an_entry_for_the_question_as_it_was
 
     with ChatServer(published) as chat:
         options = CoReAnnotation(
-            data=(data,), out=tmp_path / "out", server=stage.target, answerer=f"{chat.url}#m", held_out=0, published=True
+            data=(data,),
+            out=tmp_path / "out",
+            server=stage.target,
+            answerer=f"{chat.url}#m",
+            held_out=0,
+            published=True,
         )
         report = annotate(options, Progress(quiet=True))
     assert not [text for text in asked if "Write one search query" in text or "Say in one sentence" in text]

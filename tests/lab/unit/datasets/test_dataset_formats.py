@@ -60,7 +60,9 @@ def test_echosight_s_questions_have_to_be_infoseek_s_and_each_once(tmp_path: Pat
     table = files.echosight(tmp_path)
     lines = table.read_text(encoding="utf-8").splitlines()
     of_other = writing.write_lines(tmp_path / "infoseek_val.jsonl", files.INFOSEEK[:2])
-    with pytest.raises(DatasetError, match=r"infoseek_test_filtered.csv:2: data_id: 'infoseek_val_00000002' is in none"):
+    with pytest.raises(
+        DatasetError, match=r"infoseek_test_filtered.csv:2: data_id: 'infoseek_val_00000002' is in none"
+    ):
         read("infoseek", tmp_path, [of_other, table])
     table.write_text("\n".join([*lines, lines[1]]), encoding="utf-8")
     with pytest.raises(DatasetError, match="data_id: 'infoseek_val_00000002' is there twice"):

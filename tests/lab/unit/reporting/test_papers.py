@@ -113,7 +113,9 @@ def test_every_cell_is_printed_measured_or_with_the_reason(dataset: str, measure
     assert not measured or len(cells) > printed.count("not measured")
     for line in cells:
         assert line.paper
-        of_row = [row for row in printed.splitlines() if line.row in row and f"{line.paper.value:g} {line.paper.unit}" in row]
+        of_row = [
+            row for row in printed.splitlines() if line.row in row and f"{line.paper.value:g} {line.paper.unit}" in row
+        ]
         assert of_row, (line.row, line.metric)
         assert any(line.reason in row for row in of_row)
     shown = {line.paper.system for line in cells if line.paper}

@@ -159,6 +159,7 @@ def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
 
 ACCURACIES = ("accuracy", "judge", "relaxed, all", "bem", "f1", "average of claim precision, claim recall and f1")
 NO_POLICIES = {
+    "core-one-stage, not fine-tuned",
     *("planner answers too", "without planning", "cogplanner", "qa-dragon, fine-tuned"),
     *("oracle", "always-both, DeepSeek-VL", "planning-agent, DeepSeek-VL"),
     *("core-mmrag, not fine-tuned", "without L_PRKI", "without L_VTKI", "without L_SFT"),
