@@ -5,7 +5,11 @@
     infoseek_{train,val}_withkb.jsonl       {"data_id", "entity_id": "Q178185", "entity_text": "Heat engine"}
     infoseek_val_qtype.jsonl                {"data_id", "question_type": "String", "Time" or "Numerical"}
 
-    infoseek_{train,test}_filtered.csv      EchoSight's choice of the questions, see `echosight`
+
+EchoSight (Yan and Xie, EMNLP 2024 Findings) asks some of them: infoseek_{train,test}_filtered.csv has those of the
+training and validation sets whose article is among its 100 K. The columns are Encyclopedic-VQA's, with `data_id` beside
+them. A row has neither the accepted range of a number nor the part of the benchmark: the files above, given beside the
+table, tell both.
 
 The entity is named by its QID and by the address of its Wikipedia article, whose title `entity_text` is: some knowledge
 of this benchmark has the one, some the other.
@@ -25,9 +29,8 @@ from typing import Any
 
 from pydantic import Field
 
-from quizglass_lab.datasets.formats import echosight
 from quizglass_lab.datasets.reading.errors import DatasetError
-from quizglass_lab.datasets.reading.files import json_lines
+from quizglass_lab.datasets.reading.files import Placed, csv_rows, json_lines
 from quizglass_lab.datasets.reading.joining import Joining
 from quizglass_lab.datasets.reading.pictures import EXTENSIONS, PictureFolder
 from quizglass_lab.datasets.reading.record import Published, checked, shown
@@ -35,6 +38,8 @@ from quizglass_lab.datasets.reading.sample import Sample, SamplePicture
 from quizglass_lab.datasets.reading.wikipedia import article_address
 
 IMAGE_QUERY = "What is shown in the picture?"
+_TABLES = (".csv", ".csv.gz")
+_COLUMNS = ("data_id", "question", "answer", "dataset_image_ids", "wikipedia_url", "wikipedia_title")
 
 
 class _SeekQuestion(Published):
@@ -62,19 +67,30 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
 
     With EchoSight's table its questions alone, told by InfoSeek's own files where these are given too.
     """
-    tables = [path for path in paths if echosight.is_table(path)]
+    tables = [path for path in paths if path.name.endswith(_TABLES)]
     own = [path for path in paths if path not in tables]
     if not tables:
         yield from _own(own, pictures)
     elif not own:
-        yield from (_of_row(row, place, pictures) for place, row in echosight.rows(tables))
+        yield from (_of_row(row, place, pictures) for place, row in _rows(tables))
     else:
         yield from _chosen(tables, own, pictures)
 
 
+def _rows(paths: Sequence[Path]) -> Iterator[Placed]:
+    """The rows of EchoSight's tables, each of another question."""
+    seen: set[str] = set()
+    for path in paths:
+        for place, row in csv_rows(path, _COLUMNS):
+            if row["data_id"] in seen:
+                raise DatasetError(f"{place}: data_id: {row['data_id']!r} is there twice")
+            seen.add(row["data_id"])
+            yield place, row
+
+
 def _chosen(tables: Sequence[Path], own: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
     """Those of InfoSeek's questions that the tables have, with the article that they name."""
-    chosen = {row["data_id"]: (place, row["wikipedia_url"]) for place, row in echosight.rows(tables)}
+    chosen = {row["data_id"]: (place, row["wikipedia_url"]) for place, row in _rows(tables)}
     for sample in _own(own, pictures):
         if sample.id in chosen:
             _, address = chosen.pop(sample.id)
