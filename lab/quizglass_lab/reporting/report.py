@@ -88,9 +88,9 @@ def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
     for name, of_table in tables.items():
         console.print(_table(of_table, name, ("", "metric", "paper", "measured", "95 % interval", "n", "note")))
     shown = {line.paper.system for line in of_paper.values() if line.paper}
-    for each in left_out():
-        if each.system in shown:
-            console.print(Text(f"not in the tables of {each.system}: {each.cells} ({each.why})"))
+    for absent in left_out():
+        if absent.system in shown:
+            console.print(Text(f"not in the tables of {absent.system}: {absent.cells} ({absent.why})"))
     figures = dict.fromkeys(line.measured for line in lines if line.measured)
     if whole := [ReportLine(each.row, each.metric, each, None) for each in figures if not each.part]:
         console.print(_table(whole, title, ("", "metric", "measured", "95 % interval", "n", "note")))
