@@ -74,7 +74,6 @@ def test_a_log_gives_the_reason_of_a_failure_the_flag_that_is_unknown_and_the_de
     assert read("error: invalid argument: --new").unknown_flag == "--new"
     assert read("0.01 I load_tensors: offloaded 25/25 layers to GPU").on_gpu
     assert not read("0.01 I load_tensors: offloaded 0/25 layers to GPU").on_gpu
-    assert read("I srv listening on http://127.0.0.1:8123").port == 8123
     assert read("a" * 100_000, "0.01 E it failed").reason().endswith("failed"), "a line without end is passed over"
 
 

@@ -221,6 +221,7 @@ class Launcher:
             life.kill()
             await life.bury()
             raise
+        life.log.calm = True
         logger.info("generator process %d (%s) serves %s", life.process.pid, self.program, life.description)
         return life
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import signal
@@ -14,9 +15,11 @@ _LINE = re.compile(r"^(?:[\d.]+ )?([EWIDT]) (.*)$")
 _REASON = re.compile(r"error|fail|invalid|unknown|mismatch|unable|cannot|unsupported|not support", re.IGNORECASE)
 _LAST_REASONS = re.compile(r"exiting due to|failed to load model|error loading model:? *$")
 _OFFLOADED = re.compile(r"offloaded ([1-9]\d*)/")
-_LISTENING = re.compile(r"listening on https?://[^ ]*?:(\d+)")
 _UNKNOWN_FLAG = re.compile(r"invalid argument: (\S+)")
 _MOST_REASON = 300
+_READ_BYTES, _LONGEST_LINE = 1 << 16, 1 << 14
+_CALM_S = 0.05
+"""Between two looks at the log of a process that serves: it writes many lines a request, one at a time."""
 logger = logging.getLogger("quizglass_server.engines.generator")
 
 
@@ -27,21 +30,23 @@ class LogTail:
         self._lines: deque[tuple[str, str]] = deque(maxlen=_KEPT_LINES)
         self.on_gpu = False
         """Whether it said that layers of the model are on a device."""
-        self.port = 0
-        """What it said that it listens on; 0: it has not."""
         self.unknown_flag = ""
         """One of our flags that it does not know."""
+        self.calm = False
+        """Whether its lines may be read a moment later, several together."""
 
     async def read(self, output: StreamReader) -> None:
         """Log and keep what a process writes, until it ends."""
-        while True:
-            try:
-                line = await output.readline()
-            except ValueError:  # longer than is kept of a line
-                continue
-            if not line:
-                return
-            self._take(line.decode("utf-8", "replace").strip())
+        rest, too_long = b"", False
+        while received := await output.read(_READ_BYTES):
+            *lines, rest = (rest + received).split(b"\n")
+            for line in lines[too_long and bool(lines) :]:
+                self._take(line.decode("utf-8", "replace").strip())
+            too_long = (too_long and not lines) or len(rest) > _LONGEST_LINE
+            rest = b"" if too_long else rest
+            if self.calm:
+                await asyncio.sleep(_CALM_S)
+        self._take(rest.decode("utf-8", "replace").strip())
 
     def reason(self) -> str:
         """The first line that tells of a failure and not only of its end; empty where none does."""
@@ -61,8 +66,6 @@ class LogTail:
         level, line = (found[1], found[2]) if found else ("", text)
         self._lines.append((level, line))
         self.on_gpu = self.on_gpu or _OFFLOADED.search(line) is not None
-        if (port := _LISTENING.search(line)) is not None:
-            self.port = int(port[1])
         if (flag := _UNKNOWN_FLAG.search(line)) is not None:
             self.unknown_flag = flag[1]
         logger.log(_LEVELS.get(level, logging.DEBUG), "llama-server: %s", line)
