@@ -38,7 +38,9 @@ def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequ
     return prompted(request.task, request.values, pictures=len(request.pictures)), weighed(labels)
 
 
-def _told_judge(supported: bool | None, pictures: Sequence[Picture], values: Values, *_: object) -> Telling:
+def _told_judge(
+    supported: bool | None, pictures: Sequence[Picture], values: Values, *_: object, **__: object
+) -> Telling:
     judgement = None if supported is None else SUPPORTED if supported else f"not {SUPPORTED}"
     return _told_decider(None, pictures, values)[0], [StepDetail("judgement", judgement)] if judgement else ()
 

@@ -20,14 +20,18 @@ STEPS = {
 }
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["in order", "by name"])
 @pytest.mark.parametrize("name", STEPS)
-def test_hooks_take_what_the_step_takes(name: str) -> None:
+def test_hooks_take_what_the_step_takes(name: str, named: bool) -> None:
     done: Step[Any, Any] = STEPS[name]
-    _, *given = inspect.signature(done.work).parameters
-    inspect.signature(done.size).bind(*given)
-    inspect.signature(done.told).bind(None, *given)
-    if required := [p.name for p in inspect.signature(done.work).parameters.values() if p.default is p.empty][1:]:
-        inspect.signature(done.told).bind(None, *required)
+    _, *given = inspect.signature(done.work).parameters.values()
+    required = [p.name for p in given if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
+    further = {p.name: p.name for p in given if p.name not in required}
+    by_name = {} if not named else further
+    in_order = [] if named else [p.name for p in given if p.name in further]
+    for hook, result in ((done.size, ()), (done.told, (None,))):
+        inspect.signature(hook).bind(*result, *required)
+        inspect.signature(hook).bind(*result, *required, *in_order, **by_name)
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -45,7 +45,7 @@ def _count(_: Picture, views: Sequence[Part]) -> float:
     return len(views)
 
 
-def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object) -> Telling:
+def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object, **___: object) -> Telling:
     entries = passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
     return texts("question", question), entries
 

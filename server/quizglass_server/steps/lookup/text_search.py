@@ -32,7 +32,7 @@ class TextIndex(Protocol):
         ...
 
 
-def _told(hits: list[ChunkHit] | None, _: TextIndex, query: str, *__: object) -> Telling:
+def _told(hits: list[ChunkHit] | None, _: TextIndex, query: str, *__: object, **___: object) -> Telling:
     return texts("query", query), passages(text_evidence(hits or ()), lambda passage: passage.search_score)
 
 
