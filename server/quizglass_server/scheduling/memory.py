@@ -34,6 +34,9 @@ _TRIM_BYTES, _TRIM_EVERY_S = 64 * _MIB, 2.0
 _MMAP_THRESHOLD, _LARGE_BLOCK = -3, 16 * _MIB
 """M_MMAP_THRESHOLD of mallopt(3), and its value in bytes: the pictures and tensors of every turn are smaller, and would
 cost a page fault for each of their pages if they came from the system anew."""
+_TRIM_THRESHOLD, _KEPT_FREE = -1, 8 * _MIB
+"""M_TRIM_THRESHOLD, and its value in bytes: what a turn has freed at the end of a heap is there for the next one. By
+itself it is 128 KiB once the other is set."""
 ELBOW_BYTES = 24 * _MIB
 """Address space that a turn may need beside what is admitted: stacks of threads, the engines' own scratch."""
 
@@ -241,4 +244,6 @@ def return_large_blocks() -> None:
     keep their memory from being given back.
     """
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
+        libc.mallopt(_TRIM_THRESHOLD, _KEPT_FREE)
