@@ -95,10 +95,6 @@ class Thresholds(ManifestPart):
     quote_accept: Probability | None = None
     """A sentence of a smaller score is not quoted, by the reranker's probability or without one by cosine. None: the
     policy `quote` quotes the best sentence, and quotes stand under no other policy."""
-    quote_likeness: Annotated[float, Field(ge=0, le=20)] = 0.0
-    """The weight of a sentence's cosine with the question, beside the reranker's log odds, in what `quote_accept` is
-    held against; 0: the reranker alone says it. A small reranker and the text encoder are wrong about other sentences.
-    """
     direct_accept: Probability | None = None
     """A draft that a search router would tell directly with a smaller probability goes the next likeliest way; None: it
     is given where nothing is likelier."""

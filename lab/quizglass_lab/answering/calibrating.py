@@ -1,22 +1,17 @@
 """From which score on a sentence is quoted, chosen on notes that the reranker did not learn from.
 
-The score is the server's: the reranker's log odds and, weighted, the cosine of question and sentence. "I don't know"
-costs nothing, a wrong answer `WRONG` times what a right one is worth.
+"I don't know" costs nothing, a wrong answer `WRONG` times what a right one is worth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from quizglass_lab.answering.measuring import WeighedQuestion
-from quizglass_server.steps.quoting import likened
 
-LIKENESS = tuple(range(9))
-"""Weights of the cosine that are compared; fewer are preferred."""
 LINES = tuple(round(0.3 + 0.02 * step, 2) for step in range(35))
 """Least scores of an answer that are compared."""
 WRONG = 2.0
@@ -27,9 +22,8 @@ OPEN = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A weight and a line, and what comes of the questions with them, if `OPEN` of them are open."""
+    """A line, and what comes of the questions with it, if `OPEN` of them are open."""
 
-    likeness: int
     accept: float
     right: float
     """Share of the questions that are answered or refused rightly."""
@@ -37,27 +31,19 @@ class Calibration:
     """Share that is answered wrongly."""
 
 
-def calibrated(weighed: Sequence[WeighedQuestion], alike: Sequence[Sequence[float]]) -> Calibration:
-    """The weight and line that are worth most.
-
-    Args:
-        weighed: questions with the reranker's scores, of both kinds.
-        alike: cosines of each question with its passages.
-    """
-    found = [_outcome(weighed, alike, likeness, accept) for likeness, accept in product(LIKENESS, LINES)]
-    return max(found, key=lambda each: (round(each.right - WRONG * each.wrong, 3), -each.likeness, each.accept))
+def calibrated(weighed: Sequence[WeighedQuestion]) -> Calibration:
+    """The line that is worth most, for questions of both kinds with the reranker's scores."""
+    found = [_outcome(weighed, accept) for accept in LINES]
+    return max(found, key=lambda each: (round(each.right - WRONG * each.wrong, 3), each.accept))
 
 
-def _outcome(
-    weighed: Sequence[WeighedQuestion], alike: Sequence[Sequence[float]], likeness: int, accept: float
-) -> Calibration:
+def _outcome(weighed: Sequence[WeighedQuestion], accept: float) -> Calibration:
     right, wrong = 0.0, 0.0
     open_count = sum(not each.asked.answers for each in weighed)
     shares = (1 - OPEN) / max(1, len(weighed) - open_count), OPEN / max(1, open_count)
-    for each, cosines in zip(weighed, alike, strict=True):
-        scores = likened(each.scores, cosines, likeness)
-        best = int(np.argmax(scores))
-        told, share = scores[best] >= accept, shares[not each.asked.answers]
+    for each in weighed:
+        best = int(np.argmax(each.scores))
+        told, share = each.scores[best] >= accept, shares[not each.asked.answers]
         right += share * (best in each.asked.answers if told else not each.asked.answers)
         wrong += share * (told and best not in each.asked.answers)
-    return Calibration(likeness, accept, round(right, 4), round(wrong, 4))
+    return Calibration(accept, round(right, 4), round(wrong, 4))

@@ -55,19 +55,6 @@ class PairScorer:
             return [float(value) for value in torch.sigmoid(self.logits(pairs))]
 
 
-def cosines(base: Any, tokenizer: Path, max_tokens: int, question: str, passages: Sequence[str]) -> list[float]:
-    """Of a question with passages, not below 0, by the text encoder behind a cross-encoder (mean of tokens)."""
-    inputs = {
-        name: torch.from_numpy(array)
-        for name, array in padded(TextTokenizer(tokenizer, max_tokens).rows([question, *passages])).items()
-    }
-    with torch.inference_mode():
-        tokens = base.bert(**inputs).last_hidden_state
-    seen = inputs["attention_mask"][..., None].float()
-    vectors = torch.nn.functional.normalize((tokens * seen).sum(1), dim=1)
-    return [max(0.0, float(cosine)) for cosine in vectors[1:] @ vectors[0]]
-
-
 def with_adapter(base: Any, rank: int, alpha: int, dropout: float) -> Any:
     """The model with fresh LoRA layers, which alone are trained with the classifier."""
     config = LoraConfig(

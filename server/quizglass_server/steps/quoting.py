@@ -26,8 +26,6 @@ MOST_SENTENCES = 32
 """Of all evidence, how many are weighed."""
 LONGEST_ANSWER = 30
 """Words beyond which no second sentence is added: an answer is heard, not read."""
-_RARE = 1e-6
-"""A probability is counted as no nearer to 0 or 1."""
 _NEAR = 0.6
 """Share of the best sentence's score from which a second one answers as well."""
 _ABBREVIATED = re.compile(
@@ -151,22 +149,6 @@ async def compare(encoder: TextEncoder, question: str, found: Sequence[NoteSente
     """Cosine of each sentence and the question, in order; not below 0."""
     asked, said = await encoder.embed_queries([question]), await encoder.embed_passages([s.titled for s in found])
     return [max(0.0, float(np.dot(asked[0], vector))) for vector in said]
-
-
-def likened(answers: Sequence[float], alike: Sequence[float], weight: float) -> list[float]:
-    """Scores by two models: the reranker's log odds, and so much more for each unit of cosine.
-
-    Args:
-        answers: the reranker's probabilities.
-        alike: cosines of the same sentences with the question.
-        weight: as `Thresholds.quote_likeness`.
-
-    Returns:
-        Of each sentence, 0 to 1.
-    """
-    odds = np.clip(answers, _RARE, 1 - _RARE)
-    total = np.log(odds / (1 - odds)) + weight * np.asarray(alike, dtype=np.float64)
-    return [float(score) for score in 1 / (1 + np.exp(-total))]
 
 
 def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float) -> list[NoteSentence]:

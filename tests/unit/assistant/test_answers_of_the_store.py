@@ -129,12 +129,6 @@ async def test_a_sentence_that_answers_takes_the_place_of_one_that_is_of_somethi
     assert "off_question" not in verdict(events).notes
 
 
-async def test_likeness_counts_beside_the_reranker_where_the_bundle_says_so() -> None:
-    world = World(quote_accept=0.5, quote_likeness=20.0)
-    world.models.scores = {"45 crowns": 0.3}
-    assert verdict(await world.ask(policy="both")).outcome is VerdictOutcome.SUPPORTED
-
-
 async def test_without_a_line_for_sentences_their_words_alone_decide() -> None:
     world = World()
     world.models.scores = {"45 crowns": 0.3}

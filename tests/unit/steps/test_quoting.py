@@ -1,6 +1,5 @@
 """Which sentences of a note are quoted, and how they are cut out of it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +10,6 @@ from quizglass_server.steps.quoting import (
     beginning_of,
     chosen,
     joined,
-    likened,
     of_named,
     sentences_of,
 )
@@ -99,18 +97,6 @@ def test_two_sentences_that_are_long_together_are_one_too_many() -> None:
     long = "word " * (LONGEST_ANSWER - 5)
     found = sentences_of([note(f"{long.strip()}. And seven more words stand in here.")])
     assert len(chosen(found, [0.9, 0.9], 0.5)) == 1
-
-
-def test_likeness_decides_between_sentences_of_which_the_reranker_is_not_sure() -> None:
-    assert likened([0.5, 0.5], [0.2, 0.6], 4.0) == pytest.approx([0.690, 0.917], abs=1e-3)
-    assert likened([0.9, 0.2], [0.3, 0.3], 0.0) == pytest.approx([0.9, 0.2])
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=8), st.floats(0, 20))
-def test_likeness_lowers_no_score_and_keeps_it_a_probability(pairs: list[tuple[float, float]], weight: float) -> None:
-    answers, alike = [one for one, _ in pairs], [other for _, other in pairs]
-    scores = likened(answers, alike, weight)
-    assert all(0 <= score <= 1 and score >= before - 1e-5 for score, before in zip(scores, answers, strict=True))
 
 
 def test_an_overview_is_how_the_note_begins() -> None:

@@ -91,24 +91,20 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
         "questions": len(learned),
         "minutes": round((time.monotonic() - began) / 60, 2),
         "losses": losses,
-        "held_out": _held_out(options, kept, held_out) if held_out else {},
+        "held_out": _held_out(kept, held_out) if held_out else {},
     }
     with written_whole(options.out / TRAINING) as file:
         file.write(json.dumps(facts, indent=1) + "\n")
     return facts
 
 
-def _held_out(options: AnsweringTraining, kept: PairScorer, some: Sequence[QuestionCandidates]) -> dict[str, Any]:
+def _held_out(kept: PairScorer, some: Sequence[QuestionCandidates]) -> dict[str, Any]:
     """How well questions are answered that were not learned from, and from which score on a sentence is quoted."""
-    from quizglass_export.checkpoints.cross_encoder import load_base
     from quizglass_lab.answering.calibrating import calibrated
-    from quizglass_lab.answering.cross_encoder import cosines
     from quizglass_lab.answering.measuring import measured, weigh_all
 
     weighed = weigh_all(kept.probabilities, some)
-    base, tokenizer = load_base(options.checkpoint), options.checkpoint / TOKENIZER
-    alike = [cosines(base, tokenizer, options.max_tokens, each.question, each.passages) for each in some]
-    return {**measured(weighed), "calibrated": asdict(calibrated(weighed, alike))}
+    return {**measured(weighed), "calibrated": asdict(calibrated(weighed))}
 
 
 def _parts(options: AnsweringTraining) -> tuple[list[QuestionCandidates], list[QuestionCandidates]]:

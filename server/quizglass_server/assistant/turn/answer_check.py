@@ -16,7 +16,6 @@ from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.roles.decider import VERIFIER
 from quizglass_server.roles.reranker import RERANKER
-from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import is_supported
 from quizglass_server.steps.lookup.matching import evidence_odds
@@ -27,7 +26,6 @@ from quizglass_server.steps.quoting import (
     chosen,
     compare,
     joined,
-    likened,
     of_named,
     quotable,
     rested_on,
@@ -151,13 +149,8 @@ class AnswerCheck:
 
     async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
         """How well sentences answer, as `quote_accept` is held against; None where there is no time."""
-        run, weight = self._runner.run, self._resources.tuning.quote_likeness
-        if self._resources.models[RERANKER] is None:
-            return await run(compare, question, found)
-        if not weight:
-            return await run(weigh, question, found)
-        answers, alike = await at_once([run(weigh, question, found), run(compare, question, found)])
-        return None if answers is None or alike is None else likened(answers, alike, weight)
+        asked = compare if self._resources.models[RERANKER] is None else weigh
+        return await self._runner.run(asked, question, found)
 
     async def _answering(self, draft: Draft) -> Draft:
         """A draft that the evidence says, as unsupported where it says it of something else than was asked.
