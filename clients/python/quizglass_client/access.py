@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import ip_address
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import grpc
 
+from quizglass.hosts import is_loopback
 from quizglass_client.errors import InvalidRequest
 from quizglass_client.files import read_file
 
@@ -123,13 +123,7 @@ def is_local(target: str) -> bool:
     """Whether a target ("host:port", "[host]:port", "unix:path") is on this machine."""
     if target.startswith(("unix:", "unix-abstract:")):
         return True
-    host = target.removeprefix("dns:").lstrip("/").rpartition(":")[0].strip("[]")
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(target.removeprefix("dns:").lstrip("/").rpartition(":")[0].strip("[]"))
 
 
 class CallsWithMetadata:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from quizglass.hosts import is_loopback
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _DATABASE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _LITE = "milvus"
@@ -41,12 +43,7 @@ class MilvusAddress:
     @property
     def leaves_machine_in_clear(self) -> bool:
         """Whether entries, searches and the token cross a network without encryption."""
-        if self.in_process or self.uri.startswith("https:"):
-            return False
-        try:
-            return not ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host != "localhost"
+        return not (self.in_process or self.uri.startswith("https:") or is_loopback(self.host))
 
     def __str__(self) -> str:
         if self.in_process:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from quizglass.hosts import is_loopback
 
 _PORT = {"http": 80, "https": 443}
 _API = "/v1"
@@ -24,12 +25,7 @@ class GeneratorAddress:
     @property
     def leaves_machine_in_clear(self) -> bool:
         """Whether questions, pictures and the token cross a network without encryption."""
-        if self.scheme == "https":
-            return False
-        try:
-            return not ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host != "localhost"
+        return self.scheme != "https" and not is_loopback(self.host)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

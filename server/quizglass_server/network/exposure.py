@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from collections.abc import Collection, Iterator
 
+from quizglass.hosts import is_loopback
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.load import Settings
 from quizglass_server.errors import SettingsError
@@ -13,14 +13,6 @@ from quizglass_server.errors import SettingsError
 logger = logging.getLogger(__name__)
 _ENCRYPTION = "encryption (--tls-cert and --tls-key, made by `quizglass-server tls init`)"
 _LOGIN = "a login (--tokens, made by `quizglass-server token add`)"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to listen on can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def check_exposure(settings: Settings) -> None:

@@ -28,8 +28,8 @@ from urllib.parse import urlencode, urlsplit
 import segno
 from pydantic import ValidationError
 
+from quizglass.hosts import is_loopback
 from quizglass_server.errors import InvalidInput, SettingsError, Unauthenticated
-from quizglass_server.network.exposure import is_loopback
 from quizglass_server.network.login import Login, Logins
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import NAME_WANTED, UNLIMITED, AccessToken, Pairing, TokenFile, made, unnamed

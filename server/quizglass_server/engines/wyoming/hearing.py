@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 
 from wyoming.asr import Transcribe
@@ -15,7 +15,7 @@ from quizglass.text import plain
 from quizglass_server.domain.sound import SoundFormat, Transcript
 from quizglass_server.engines.wyoming.link import Link
 from quizglass_server.engines.wyoming.samples import HEARD, SampleConverter
-from quizglass_server.engines.wyoming.server import WyomingServer
+from quizglass_server.engines.wyoming.server import WyomingRole, WyomingServer
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.ledger import handed
 
@@ -28,7 +28,7 @@ _NO_WORDS = re.compile(r"(?:\s|[♪.…-]|\[[^\[\]]*\]|\([^()]*\)|\*[^*]*\*)*")
 """What recognisers write of sound without words: "[BLANK_AUDIO]", "(music)", "♪"."""
 
 
-class WyomingHearing:
+class WyomingHearing(WyomingRole):
     """Recognises speech.
 
     Args:
@@ -38,37 +38,14 @@ class WyomingHearing:
     """
 
     def __init__(self, server: WyomingServer, patience_s: float, most_s: float = LONGEST_S) -> None:
-        self.server = server
-        self.executor = server.executor
+        super().__init__(server)
         self._most_s = most_s
         self._patience_s = patience_s
-
-    @property
-    def ready(self) -> bool:
-        """Whether the recogniser answers."""
-        return self.server.ready
-
-    @property
-    def notice(self) -> str:
-        """Why it does not; empty while it does."""
-        return self.server.why
 
     @property
     def languages(self) -> frozenset[str]:
         """That the recogniser knows."""
         return self.server.program.languages
-
-    def start(self) -> None:
-        """Begin to look after the server."""
-        self.server.start()
-
-    def on_change(self, told: Callable[[], None]) -> None:
-        """Have `told` called whenever it may have become ready or not."""
-        self.server.on_change = told
-
-    async def close(self) -> None:
-        """End it."""
-        await self.server.close()
 
     async def transcribe(
         self, sound: AsyncIterator[bytes], format: SoundFormat, language: str = ""

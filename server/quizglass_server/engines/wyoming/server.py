@@ -163,3 +163,33 @@ class WyomingServer:
             logger.log(logging.WARNING if why else logging.INFO, "%s %s", self.role, why or f"is there: {self._name}")
             self._why = why
             self.on_change()
+
+
+class WyomingRole:
+    """What both roles of such servers have: it is there while the server answers."""
+
+    def __init__(self, server: WyomingServer) -> None:
+        self.server = server
+        self.executor = server.executor
+
+    @property
+    def ready(self) -> bool:
+        """Whether the server answers."""
+        return self.server.ready
+
+    @property
+    def notice(self) -> str:
+        """Why it does not; empty while it does."""
+        return self.server.why
+
+    def start(self) -> None:
+        """Begin to look after the server."""
+        self.server.start()
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have `told` called whenever it may have become ready or not."""
+        self.server.on_change = told
+
+    async def close(self) -> None:
+        """End it."""
+        await self.server.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from wyoming.audio import AudioChunk
 from wyoming.event import Event
@@ -10,7 +10,7 @@ from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, Synthesize
 
 from quizglass_server.domain.sound import Sound, SoundFormat
 from quizglass_server.engines.wyoming.link import Link
-from quizglass_server.engines.wyoming.server import WyomingServer
+from quizglass_server.engines.wyoming.server import WyomingRole, WyomingServer
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.ledger import handed, text_size
 
@@ -19,7 +19,7 @@ _LONGEST_S, _LONGEST_S_A_CHARACTER = 20.0, 0.5
 _RATES = range(8_000, 96_001)
 
 
-class WyomingVoice:
+class WyomingVoice(WyomingRole):
     """Speaks, one text after the other.
 
     Args:
@@ -28,31 +28,8 @@ class WyomingVoice:
     """
 
     def __init__(self, server: WyomingServer, patience_s: float) -> None:
-        self.server = server
-        self.executor = server.executor
+        super().__init__(server)
         self._patience_s = patience_s
-
-    @property
-    def ready(self) -> bool:
-        """Whether the voice answers."""
-        return self.server.ready
-
-    @property
-    def notice(self) -> str:
-        """Why it does not; empty while it does."""
-        return self.server.why
-
-    def start(self) -> None:
-        """Begin to look after the server."""
-        self.server.start()
-
-    def on_change(self, told: Callable[[], None]) -> None:
-        """Have `told` called whenever it may have become ready or not."""
-        self.server.on_change = told
-
-    async def close(self) -> None:
-        """End it."""
-        await self.server.close()
 
     async def speak(self, texts: AsyncIterator[str], language: str = "", name: str = "") -> AsyncGenerator[Sound, None]:
         """See `roles.speech.Voice`."""

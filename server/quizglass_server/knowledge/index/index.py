@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import Additions, Labels, Matrix
-from quizglass_server.knowledge.index.entry_labels import EntryLabels
 from quizglass_server.knowledge.index.graph import Graph, best, cosines, unit
 
 # Those entries that pass a filter are scanned if they have so few vectors: a graph would have to be searched far.
@@ -87,7 +86,7 @@ class VectorIndex:
         self._lock = threading.Lock()  # held to publish, not to search
         self._entry_of: dict[int, int] = {}
         self._elsewhere: set[int] = set()  # of those, labels of other spaces, whose vectors are not searched here
-        self._labels_of = EntryLabels()
+        self._labels_of: dict[int, tuple[int, ...]] = {}  # of each entry, for searches among a few of them
         self._buffer = np.empty((0, dimension), np.float32)
         self.state = IndexState(None, np.empty(0, np.int64), self._buffer)
         """The state that searches work on now."""
@@ -99,7 +98,8 @@ class VectorIndex:
         """Start from a graph, all living labels with their entries, and the vectors that the graph lacks."""
         with self._lock:
             self._entry_of = dict(zip(labels.tolist(), entries.tolist(), strict=True))
-            self._labels_of.fill(labels, entries)
+            self._labels_of = {}
+            self._note(labels.tolist(), entries.tolist())
             self._buffer = tail[1]
             self.state = IndexState(graph, *tail)
             here = tail[0] if graph is None else np.concatenate([graph.labels, tail[0]])
@@ -109,12 +109,14 @@ class VectorIndex:
         """Follow a commit. Labels ascend from one commit to the next."""
         with self._lock:
             for label in removed:
-                self._entry_of.pop(label, None)
+                entry = self._entry_of.pop(label, None)
+                if entry is not None and (rest := tuple(each for each in self._labels_of.pop(entry) if each != label)):
+                    self._labels_of[entry] = rest
                 self._elsewhere.discard(label)
             if added.labels:
                 self._append(np.array(added.labels, np.int64), np.stack(added.vectors))
                 self._entry_of.update(zip(added.labels, added.entries, strict=True))
-                self._labels_of.add(added.labels, added.entries)
+                self._note(added.labels, added.entries)
 
     def search(
         self, query: Vector, limit: int, *, per_entry: bool, allowed: set[int] | None = None
@@ -160,8 +162,6 @@ class VectorIndex:
                 outside &= ~np.isin(labels, graph.labels, assume_unique=True)
             self._buffer = vectors[outside]
             self.state = IndexState(graph, labels[outside], self._buffer)
-            if len(self._labels_of) > (1 + self.options.dead_share) * len(self._entry_of):
-                self._labels_of.keep(self._living_labels())
 
     def labels(self) -> Labels:
         """All labels that are not deleted, ascending."""
@@ -177,8 +177,13 @@ class VectorIndex:
         most = max(_FEW, len(self._entry_of) * _FEW_SHARE)
         if len(entries) > most:  # then so are their labels, most likely, and it takes long to find out
             return None
-        labels = self._labels_of.of(entries)
-        return labels if len(labels) <= most else None
+        labels = [label for entry in entries for label in self._labels_of.get(entry, ())]
+        return np.sort(np.array(labels, np.int64)) if len(labels) <= most else None
+
+    def _note(self, labels: Sequence[int], entries: Sequence[int]) -> None:
+        """Take the labels of entries. Searches may be reading those of before, so that none of them is changed."""
+        for label, entry in zip(labels, entries, strict=True):
+            self._labels_of[entry] = (*self._labels_of.get(entry, ()), label)
 
     def _dead(self, state: IndexState) -> int:
         """How many of the vectors of a state are deleted ones."""
