@@ -148,6 +148,16 @@ describe("a question", () => {
     await served.next();
   });
 
+  test("that is a guess says so, and small talk is not checked", async () => {
+    for (const [question, told] of [["guess what", /^A guess\. .*may be wrong/], ["thanks", /^$/]]) {
+      await ask(question);
+      await answer();
+      await served.next();
+      const shown = await page.locator("#verdict").isVisible();
+      assert.match(shown ? await page.innerText("#verdict") : "", told);
+    }
+  });
+
   test("that nothing confirms looks unlike one that is confirmed", async () => {
     const looks = {};
     for (const question of ["unsupported please", "what is it?"]) {

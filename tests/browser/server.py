@@ -65,6 +65,14 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
                 yield values.AnswerDelta("99 crowns")
                 yield values.Verdict(values.VerdictOutcome.UNSUPPORTED, 0.5, 0.7)
                 yield values.Done("99 crowns", values.FinishReason.COMPLETE)
+            case "guess":
+                yield values.AnswerDelta("It may be a cup.")
+                yield values.Verdict(values.VerdictOutcome.UNCHECKED, 0.0, 0.0, kind=values.AnswerKind.GUESSED)
+                yield values.Done("It may be a cup.", values.FinishReason.COMPLETE)
+            case "thanks":
+                yield values.AnswerDelta("You're welcome.")
+                yield values.Verdict(values.VerdictOutcome.UNCHECKED, 0.0, 0.0, kind=values.AnswerKind.FIXED)
+                yield values.Done("You're welcome.", values.FinishReason.COMPLETE)
             case "draft":
                 yield values.Provisional("a first try")
                 yield values.Withdrawn()

@@ -22,6 +22,8 @@ export class Turn {
     /** @type {any} the last event, once it has come */
     this.done = null;
     this.verdict = "";
+    /** Where the words of the answer come from. */
+    this.kind = "";
     /** What other sources state, with the numbers of the evidence. */
     this.disputed = "";
     this.frame = "";
@@ -56,6 +58,7 @@ export class Turn {
     else if (name === "withdrawn" || name === "confirmed") this.draft = name === "confirmed" ? this.draft : "";
     else if (name === "verdict") {
       this.verdict = word(content.outcome, "OUTCOME_");
+      this.kind = word(content.kind, "ANSWER_KIND_");
       this.disputed = content.notes?.disputed ?? "";
     }
     else if (name === "done") {
@@ -81,7 +84,7 @@ const TELL = {
   confirmed: () => "it stays",
   withdrawn: () => "it is taken back",
   answerDelta: () => "the first words",
-  verdict: (c) => verdictWords(word(c.outcome, "OUTCOME_"), "")[0] || "nothing to check",
+  verdict: (c) => verdictWords(word(c.outcome, "OUTCOME_"), word(c.kind, "ANSWER_KIND_"))[0] || "nothing to check",
   done: (c) => word(c.finishReason, "FINISH_REASON_"),
   step: () => "",
 };

@@ -12,6 +12,12 @@ const VERDICTS = {
   unchecked: ["Not looked up.", "It comes from the picture, or from what the model knows."],
 };
 
+/** What is said of words that no check is about, by where they come from. @type {Record<string, Told>} */
+const UNCHECKED = {
+  guessed: ["A guess.", "It goes by the looks of the picture alone, and may be wrong."],
+  fixed: ["", ""],
+};
+
 /** Why there is no answer. @type {Record<string, string>} */
 const ABSTENTIONS = {
   model: "The model looked at the picture and at what was found, and does not know.",
@@ -154,12 +160,13 @@ export const policyWords = (name = "") =>
 
 /**
  * What is to be said of an answer.
- * @param {string} verdict what checking it found @param {string} why there is none; empty: there is one
+ * @param {string} verdict what checking it found @param {string} kind where its words come from
+ * @param {string} [why] there is none; empty: there is one
  * @returns {Told}
  */
-export function verdictWords(verdict, why) {
+export function verdictWords(verdict, kind, why = "") {
   if (why) return ["No answer.", ABSTENTIONS[why] ?? ""];
-  return VERDICTS[verdict] ?? ["", ""];
+  return UNCHECKED[kind] ?? VERDICTS[verdict] ?? ["", ""];
 }
 
 /** Which data a part of the server was handed, and what stays there. @param {any} entry of a turn's ledger */
