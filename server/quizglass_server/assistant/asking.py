@@ -167,7 +167,9 @@ class Asking:
             InvalidInput: there is none.
         """
         policies = self.assistant.policies
-        return policy_named(name, policies) if name else policies[0]
+        if not name or name in policies:
+            return name or policies[0]
+        return policy_named(name, policies, [each.policy for each in self.assistant.policy_statuses if each.servable])
 
     def budget(self, wish_s: float, left_s: float | None = None) -> Budget:
         """The time that a question gets.

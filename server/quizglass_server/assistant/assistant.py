@@ -327,10 +327,11 @@ def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:
     return AbstainReason.NO_EVIDENCE if journal.searched and not shown else AbstainReason.MODEL
 
 
-def policy_named(name: str, policies: Collection[str]) -> str:
-    """A policy's name, which is one of these. Raises InvalidInput, with the nearest name."""
+def policy_named(name: str, policies: Collection[str], served: Collection[str] = ()) -> str:
+    """A policy's name, which is one of these. Raises InvalidInput, with the nearest name and those that are served."""
     if name in policies:
         return name
-    near = get_close_matches(name, policies, n=1)
+    offered = served or policies
+    near = get_close_matches(name, offered, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InvalidInput("policy", f"there is no policy {name[:60]!r}; {hint}choose one of {', '.join(policies)}")
+    raise InvalidInput("policy", f"there is no policy {name[:60]!r}; {hint}choose one of {', '.join(offered)}")

@@ -326,6 +326,14 @@ async def test_policies_of_papers_are_listed_where_all_are_wanted(tmp_path, ever
 async def test_an_unknown_model_is_not_found(client):
     error = await refused(client, user("What?"), model="gpt-4o")
     assert (error.status_code, error.code, error.param) == (404, "model_not_found", "model")
+    assert error.body["message"] == (
+        "model: there is no model 'gpt-4o'; choose one of quizglass, planning-agent+, none, both"
+    )
+
+
+async def test_a_picture_without_words_is_no_question(client):
+    error = await refused(client, user("", data_uri()))
+    assert error.body["message"] == "messages[0].content: has a picture and no text; ask something about it"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Turn
-from quizglass_server.errors import Overloaded
+from quizglass_server.errors import InvalidInput, Overloaded
+from quizglass_server.policies import POLICIES
+from quizglass_server.policies.table import PolicyStatus
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.time_left import Budget
 from tests.support.gate import Gate
@@ -42,6 +44,18 @@ async def test_a_turn_whose_time_is_over_while_it_waits_for_its_place_ends_then(
     assert (done(events).answer, done(events).abstain_reason) == ("I don't know", AbstainReason.BUDGET)
     assert world.models.calls.made == []
     assert admission.running == 0
+
+
+async def test_who_names_no_policy_is_offered_those_that_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    asking = Asking(world.assistant, cast("PictureCache", None), RequestLimits(), 10.0)
+    statuses = tuple(PolicyStatus(name, () if name in ("quote", "both") else ("generator",)) for name in POLICIES)
+    monkeypatch.setattr(type(world.assistant), "policy_statuses", property(lambda _: statuses))
+    with pytest.raises(
+        InvalidInput, match=r"there is no policy 'qoute'; did you mean 'quote'\? choose one of \w+, \w+$"
+    ):
+        asking.policy("qoute")
+    assert asking.policy("adaptive") == "adaptive"  # what it lacks is for the turn to say
 
 
 async def test_what_a_picture_depends_on_is_found_out_under_a_permit_and_within_its_time() -> None:

@@ -96,7 +96,7 @@ class ChatApi:
 
     async def _answered(self, chat: Chat, asking: Asking, sending: _Sending) -> None:
         question = chat.question
-        policy, budget = asking.policy(question.policy), asking.budget(question.budget)
+        policy, budget = self._policy(asking, question.policy), asking.budget(question.budget)
         asked = TurnRequest(replace(asking.turn(question), answer_grammar=chat.answer_grammar), policy, budget)
         completion = Completion(chat, asked.turn.id, policy, self._bundle)
         async with asking.events(asked, chat.picture, lambda turn, told, done: done) as events:
@@ -110,6 +110,14 @@ class ChatApi:
             await sending.end(*completion.last_chunks())
         else:
             await sending.whole(completion.whole())
+
+    def _policy(self, asking: Asking, model: str) -> str:
+        """The policy that a model's name stands for; empty: the default one. Raises InvalidInput: there is none."""
+        try:
+            return asking.policy(model)
+        except InvalidInput:
+            offered = ", ".join(self._listed)
+            raise InvalidInput("policy", f"there is no model {model[:60]!r}; choose one of {offered}") from None
 
     async def _heard(self, chat: Chat) -> Chat:
         """A chat with what is said in it in words.

@@ -238,7 +238,10 @@ class _Dialogue:
         """
         if not self._asked:
             raise InvalidInput("messages", "the last message has to be the user's")
-        return "\n".join(filter(None, self._asked)), self._place
+        text = "\n".join(filter(None, self._asked))
+        if not text and self._picture is not None and not self._spoken:
+            raise InvalidInput(self._place, "has a picture and no text; ask something about it")
+        return text, self._place
 
     def spoken(self) -> tuple[ChatSound, ...]:
         """The speech that belongs to the question."""
