@@ -99,6 +99,7 @@ def test_a_turn_that_breaks_in_mid_answer_fails_on_a_line_of_its_own(stage, quiz
     [
         (["ask", "none.png", "What?"], "none.png is no file; give a picture"),
         (["ask", "What is this?", "photo.png"], "What is this? is no file; give a picture first"),
+        (["ask", "What is this?"], 'What is this? is no file; give a picture first, or "-" for none'),
         (["chat", "none.png"], "none.png is no file; give a picture"),
         (["memory", "search", "none.png"], "none.png is no file; give a picture"),
         (["memory", "forget", "--frame", "none.png"], "none.png is no file; give a picture"),
@@ -107,10 +108,12 @@ def test_a_turn_that_breaks_in_mid_answer_fails_on_a_line_of_its_own(stage, quiz
         (["ask", "-", "What?", "--history", "no answer"], "question=answer"),
         (["knowledge", "search"], "--text"),
         (["knowledge", "import", "nowhere"], "nowhere does not exist"),
+        (["knowledge", "import", "."], ". has no text, no picture and no entries.jsonl in it"),
         (["knowledge", "add", "--id", "a", "--title", "A", "--attribute", "year"], "key=value"),
     ],
 )
-def test_wrong_usage_is_status_2_and_says_what_is_right(quizglass, words, says):
+def test_wrong_usage_is_status_2_and_says_what_is_right(quizglass, words, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     status, _, err = quizglass(*words)
     assert status == 2
     assert says in err
@@ -243,6 +246,14 @@ def test_a_folder_without_entries_is_named(quizglass, tmp_path):
     status, _, err = quizglass("knowledge", "import", tmp_path)
     assert status == 2
     assert "give entries.jsonl, CSV, Parquet, a MediaWiki dump, or a folder" in err
+
+
+def test_an_empty_store_is_told_apart_from_the_list(stage, quizglass):
+    stage.knowledge.entries.clear()
+    status, out, err = quizglass("knowledge", "list")
+    assert (status, out) == (0, "")
+    assert "nothing is stored yet; quizglass knowledge add photo.jpg" in err.replace("\n", " ")
+    assert quizglass("knowledge", "list", "--json")[1:] == ("", "")
 
 
 def test_add_list_get_search_delete(stage, quizglass, photo):

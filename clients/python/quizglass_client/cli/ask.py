@@ -68,8 +68,8 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the answer as it comes; explained, the turn as it happens, and its steps once it is over."""
     _check_folder("--session", arguments.session)
     _check_trace(arguments.trace)
-    _check_speech(arguments)
     about, question = picture(arguments.picture), " ".join(arguments.question)
+    _check_speech(arguments)
     if arguments.say is not None or arguments.speak is not None:
         return _by_voice(arguments, question, about)
     told = list[Event]()  # of a turn that is to be explained

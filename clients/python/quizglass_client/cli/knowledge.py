@@ -166,14 +166,17 @@ def search(client: Client, arguments: argparse.Namespace) -> int:
 
 def list_entries(client: Client, arguments: argparse.Namespace) -> int:
     """List all entries, as they come."""
-    console = stdout()
+    console, empty = stdout(), True
     for entry in client.list_entries():
+        empty = False
         if arguments.json:
             print_json(entry)
         else:
             kind = f"  {plain(entry.kind)}" if entry.kind else ""
             line = Text.assemble((plain(entry.id), "bold"), "  ", plain(entry.title), (kind, "dim"))
             console.print(line, soft_wrap=True)
+    if empty and not arguments.json:
+        say('nothing is stored yet; quizglass knowledge add photo.jpg "What it is. …"')
     return OK
 
 

@@ -75,7 +75,7 @@ def entries_file(path: Path) -> Path:
     if inside.is_file():
         _check_kind(inside)
         return inside
-    missing = f"{path} has no {FILE_NAME}" if path.is_dir() else f"{path} does not exist"
+    missing = f"{path} has no text, no picture and no {FILE_NAME} in it" if path.is_dir() else f"{path} does not exist"
     raise UsageError(f"{missing}; give {_KNOWN}")
 
 
