@@ -19,21 +19,28 @@ _TIMES = 10
 _REST_S = 0.05
 _AHEAD = 24
 """Pictures for each of the quiet tenant's questions: the loud one asks more often than that."""
+_ROUNDS, _QUESTIONS = 10, 20
 
 
 async def run(setup: Setup) -> Part:
-    """The quiet tenant asks one question after the other, alone and beside ten clients that do the same, in turn."""
+    """The quiet tenant asks some questions one after the other, alone, then the same beside ten clients of another."""
     access, part = protected(setup), Part()
     quiet, loud = (access.add(name, "ask,read", "--tenant", name) for name in ("quiet", "loud"))
     flags = ["--tenants", str(setup.folder / "network-tenants"), "--share-knowledge"]
     times: dict[str, list[float]] = {"alone": [], "beside": []}
     answered: list[float] = []
+    count = setup.count(_QUESTIONS, 3)
     async with serving(setup, "fair", flags, access) as (server, stock), client_of(server, access, quiet) as client:
-        for _ in range(setup.count(10, 1)):
-            await _asks(client, stock, times["alone"], setup.count(20, 3))
+        for _ in range(setup.count(_ROUNDS, 1)):
+            await stock.ahead((1 + _AHEAD) * count)  # made meanwhile, they would take the time that is measured
+            twins = [stock.twins() for _ in range(count)]
+            asked = {
+                way: [(question, pictures[number]) for question, pictures in twins] for number, way in enumerate(times)
+            }
+            times["alone"] += [await first_words(client, *each) * 1e3 for each in asked["alone"]]
             async with client_of(server, access, loud) as other:
                 crowd = [asyncio.create_task(_crowd(other, stock, answered)) for _ in range(_TIMES)]
-                await _asks(client, stock, times["beside"], setup.count(20, 3))
+                times["beside"] += [await first_words(client, *each) * 1e3 for each in asked["beside"]]
                 for task in crowd:
                     task.cancel()
                 await asyncio.gather(*crowd, return_exceptions=True)
@@ -46,11 +53,6 @@ async def run(setup: Setup) -> Part:
     ]
     part.data |= {f"{way}_ms": every for way, every in times.items()}
     return part
-
-
-async def _asks(client: AsyncClient, stock: Stock, times: list[float], count: int) -> None:
-    await stock.ahead(_AHEAD * count)  # made meanwhile, they would take the time that is measured
-    times += [await first_words(client, *next(stock)) * 1e3 for _ in range(count)]
 
 
 async def _crowd(client: AsyncClient, stock: Stock, answered: list[float]) -> None:

@@ -9,13 +9,18 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
 from typing import Generic, TypeVar
 
 from quizglass_server.errors import KnowledgeFailed, Overloaded, QuizglassError, Stopping
 from quizglass_server.network.login import current_login
 
 Opened = TypeVar("Opened")
-_RETRY_S = 1.0
+_STAY_TIMES = 10
+"""A tenant stays open for so many times as long as opening it took: stores that are opened and closed at every call
+would keep the machine busy and serve none of those who take turns."""
+_PATIENCE_S, _LEAST_RETRY_S = 5.0, 1.0
 logger = logging.getLogger(__name__)
 
 
@@ -28,6 +33,8 @@ class _Tenant(Generic[Opened]):
     """Calls that use it or wait for it."""
     task: asyncio.Task[None] = field(init=False)
     """Opens it, holds it open, and closes it."""
+    stays_until: float = inf
+    """Monotonic seconds until when it makes no room for another."""
 
 
 class Tenants(Generic[Opened]):
@@ -60,7 +67,7 @@ class Tenants(Generic[Opened]):
         """What the tenant of the current caller has, which stays open for the block.
 
         Raises:
-            Overloaded: too many tenants are in use.
+            Overloaded: too many tenants are in use, or were opened a moment ago.
             KnowledgeFailed: it cannot be opened.
             Stopping: nothing more is opened.
         """
@@ -92,6 +99,7 @@ class Tenants(Generic[Opened]):
 
     async def _tenant(self, name: str) -> _Tenant[Opened]:
         """A tenant that is open, or being opened."""
+        patient_until = monotonic() + _PATIENCE_S
         while True:
             if self._closed:
                 raise Stopping
@@ -102,18 +110,30 @@ class Tenants(Generic[Opened]):
             if tenant is None and len(self._tenants) < self._most:
                 return self._begin(name)
             leaving = tenant or self._leaving()
-            leaving.leave.set()
-            await asyncio.wait({leaving.task})
+            if leaving is None:
+                raise _too_many(_LEAST_RETRY_S)
+            wait_s = 0.0 if leaving.leave.is_set() else leaving.stays_until - monotonic()
+            if monotonic() + wait_s > patient_until:
+                raise _too_many(wait_s)
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+            else:
+                leaving.leave.set()
+                await asyncio.wait({leaving.task})
 
-    def _leaving(self) -> _Tenant[Opened]:
-        """The tenant that makes room for another. Raises Overloaded: all are in use."""
+    def _leaving(self) -> _Tenant[Opened] | None:
+        """The tenant that makes room for another, now or soon: the one that was used least lately of those that may,
+        or else the one that may first. None: all are in use.
+        """
         for tenant in self._tenants.values():
             if tenant.leave.is_set():
                 return tenant
-        for tenant in self._tenants.values():
-            if not tenant.uses and tenant.opened.done() and not self._in_use(tenant.opened.result()):
-                return tenant
-        raise Overloaded("too many tenants are in use at once; try again later", _RETRY_S)
+        now = monotonic()
+        idle = (tenant for tenant in self._tenants.values() if self._is_idle(tenant))
+        return min(idle, key=lambda tenant: max(tenant.stays_until, now), default=None)
+
+    def _is_idle(self, tenant: _Tenant[Opened]) -> bool:
+        return not tenant.uses and tenant.opened.done() and not self._in_use(tenant.opened.result())
 
     def _begin(self, name: str) -> _Tenant[Opened]:
         tenant = self._tenants[name] = _Tenant[Opened](asyncio.get_running_loop().create_future())
@@ -123,8 +143,10 @@ class Tenants(Generic[Opened]):
 
     async def _hold(self, name: str, tenant: _Tenant[Opened]) -> None:
         assert self._opening is not None, "no token names a tenant where there are none"
+        began = monotonic()
         try:
             async with self._opening(name) as opened:
+                tenant.stays_until = monotonic() + _STAY_TIMES * (monotonic() - began)
                 tenant.opened.set_result(opened)
                 await tenant.leave.wait()
         except Exception as error:
@@ -136,3 +158,10 @@ class Tenants(Generic[Opened]):
                 tenant.opened.exception()  # seen, be it that no call waits any more
         finally:
             del self._tenants[name]
+
+
+def _too_many(wait_s: float) -> Overloaded:
+    told = "too many tenants are in use at once for the server's setting max_tenants; try again later"
+    refusal = Overloaded(told, max(wait_s, _LEAST_RETRY_S))
+    refusal.metadata = {"setting": "max_tenants"}
+    return refusal

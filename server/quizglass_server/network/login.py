@@ -41,6 +41,8 @@ class Login:
     """Whose data it reaches; empty: the server's own."""
     quota: Quota = UNLIMITED
     """Of its token."""
+    charged = ""
+    """Id of the token that its requests are charged to; empty: it has none."""
     allowances: tuple[Allowance, ...] = ()
     """Of its tenant and its token; none without a token."""
 
@@ -58,6 +60,7 @@ class _TokenLogin(Login):
     def __init__(self, token: AccessToken, logins: Logins) -> None:
         self.allowances = logins.allowances_of(token)
         self.quota = token.quota
+        self.charged = token.charged
         self.name = token.name
         self.may = token.may
         self.expires = token.expires
@@ -147,17 +150,20 @@ class Logins:
     @tokens.setter
     def tokens(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        known = {("tenant", each.tenant) for each in tokens.every} | {("token", each.id) for each in tokens.every}
+        known = {("tenant", each.tenant) for each in tokens.every} | {("token", each.charged) for each in tokens.every}
         self._allowances = {key: each for key, each in self._allowances.items() if key in known}
         for token in tokens.every:
             self.allowances_of(token)
 
     def allowances_of(self, token: AccessToken) -> tuple[Allowance, ...]:
-        """What a token's tenant and the token itself may still take, under the quotas of now."""
-        quotas = {} if self._tokens is None else self._tokens.quotas
+        """What a token's tenant and the token itself may still take, under the quotas of now. A paired device takes
+        from what the token that paired it has left, also once that is revoked.
+        """
+        tokens = self._tokens or Tokens()
+        owner = tokens.with_id(token.charged) or token
         return (
-            self._allowance("tenant", token.tenant, quotas.get(token.tenant, UNLIMITED)),
-            self._allowance("token", token.id, token.quota),
+            self._allowance("tenant", token.tenant, tokens.quotas.get(token.tenant, UNLIMITED)),
+            self._allowance("token", token.charged, owner.quota),
         )
 
     def _allowance(self, whose: str, name: str, quota: Quota) -> Allowance:

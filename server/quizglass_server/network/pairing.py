@@ -57,8 +57,18 @@ def offered(
     valid: timedelta = VALID,
     tenant: str = "",
     quota: Quota = UNLIMITED,
+    paired_by: str = "",
 ) -> tuple[str, Pairing]:
     """A new code, which is kept nowhere, and its record.
+
+    Args:
+        name: of the device.
+        may: what its token will allow.
+        token_expires: when that ends; None: never.
+        valid: how long the code is.
+        tenant: of the device.
+        quota: of the token.
+        paired_by: id of the token that shares its quota with the device; empty: the device has its own.
 
     Raises:
         SettingsError: the name is none, or the tenant's is none.
@@ -73,6 +83,7 @@ def offered(
             may=frozenset(may),
             tenant=tenant,
             quota=quota,
+            paired_by=paired_by,
             token_expires=token_expires,
             expires=expires,
         )
@@ -125,7 +136,9 @@ class Pairings:
             by.need(permission)
         expires = min(filter(None, (expires, by.expires)), default=None)
         try:
-            code, pairing = await asyncio.to_thread(offered, name, may, expires, tenant=by.tenant, quota=by.quota)
+            code, pairing = await asyncio.to_thread(
+                offered, name, may, expires, tenant=by.tenant, quota=by.quota, paired_by=by.charged
+            )
         except SettingsError:
             raise InvalidInput("name", f"is none for a device: {NAME_WANTED}") from None
         await asyncio.to_thread(self._kept, partial(file.offer, pairing))
@@ -148,7 +161,8 @@ class Pairings:
                 await asyncio.to_thread(self._kept, partial(file.settle, pairing, None))
                 logger.warning("too many wrong tries at a code", extra={"audit": True, "device": pairing.name})
             raise self._refused()
-        token, record = made(pairing.name, pairing.may, pairing.token_expires, pairing.tenant, pairing.quota)
+        whose = pairing.tenant, pairing.quota, pairing.paired_by
+        token, record = made(pairing.name, pairing.may, pairing.token_expires, *whose)
         if not await asyncio.to_thread(self._kept, partial(file.settle, pairing, record)):
             raise self._refused()
         logger.info("device paired", extra={"audit": True, "device": record.name, "may": sorted(record.may)})
@@ -157,6 +171,9 @@ class Pairings:
     def _tried(self, code: str) -> Pairing | None:
         """The pairing that a code names, if there is one that may be tried. Counted first: tries may come at once."""
         waiting = () if self._logins.tokens is None else self._logins.tokens.pairings
+        hashes = {each.scrypt for each in waiting}
+        for gone in self._tries.keys() - hashes:
+            del self._tries[gone]
         for each in waiting:
             if each.id == code[:_ID] and not each.is_over() and self._tries[each.scrypt] < _MOST_TRIES:
                 self._tries[each.scrypt] += 1

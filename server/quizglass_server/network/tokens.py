@@ -43,6 +43,7 @@ UNLIMITED = Quota()
 NAME_WANTED = "1 to 64 letters, digits, '.', '_', '@' and '-', of which the first is a letter or digit"
 
 
+TokenId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}$")]
 TokenName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
 TenantName = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9-]{0,31})?$")]
 """Also the name of a directory. Empty: the server's own."""
@@ -54,7 +55,7 @@ class AccessToken(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}$")]
+    id: TokenId
     """Stands in the token itself, and is no secret."""
     name: TokenName
     """Of whom or what uses it. Two tokens of one name are valid at once while one takes the other's place."""
@@ -63,9 +64,16 @@ class AccessToken(BaseModel):
     tenant: TenantName = ""
     """Whose data it reaches, and no other's."""
     quota: Quota = UNLIMITED
+    paired_by: TokenId | Literal[""] = ""
+    """The token whose quota this one, a paired device's, shares; empty: its quota is its own."""
     created: AwareDatetime
     expires: AwareDatetime | None = None
     """None: never."""
+
+    @property
+    def charged(self) -> str:
+        """Id of the token that its requests are charged to."""
+        return self.paired_by or self.id
 
     def is_over(self, now: datetime | None = None) -> bool:
         """Whether its time is over."""
@@ -84,6 +92,8 @@ class Pairing(BaseModel):
     may: frozenset[Permission]
     tenant: TenantName = ""
     quota: Quota = UNLIMITED
+    paired_by: TokenId | Literal[""] = ""
+    """The token that the device's requests are charged to; empty: its own."""
     token_expires: AwareDatetime | None = None
     expires: AwareDatetime
 
@@ -131,12 +141,21 @@ class Tokens:
         record = self._by_id.get(form[1]) if form else None
         return record if record is not None and hmac.compare_digest(record.sha256, _hash(text)) else None
 
+    def with_id(self, id: str) -> AccessToken | None:
+        """The record of an id; None: there is none."""
+        return self._by_id.get(id)
+
     def __contains__(self, token: AccessToken) -> bool:
         return self._by_id.get(token.id) == token
 
 
 def made(
-    name: str, may: Iterable[Permission], expires: datetime | None, tenant: str = "", quota: Quota = UNLIMITED
+    name: str,
+    may: Iterable[Permission],
+    expires: datetime | None,
+    tenant: str = "",
+    quota: Quota = UNLIMITED,
+    paired_by: str = "",
 ) -> tuple[str, AccessToken]:
     """A new token: its text, which is kept nowhere, and its record.
 
@@ -146,9 +165,10 @@ def made(
     id = secrets.token_hex(4)
     text = f"{PREFIX}{id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     created = datetime.now(UTC).replace(microsecond=0)
-    given = {"id": id, "name": name, "sha256": _hash(text), "may": frozenset(may), "tenant": tenant, "quota": quota}
+    whose = {"name": name, "tenant": tenant, "quota": quota, "paired_by": paired_by}
+    given = {"id": id, "sha256": _hash(text), "may": frozenset(may), "created": created, "expires": expires}
     try:
-        record = AccessToken.model_validate({**given, "created": created, "expires": expires})
+        record = AccessToken.model_validate({**whose, **given})
     except ValidationError as error:
         raise SettingsError(unnamed(error, name, tenant)) from None
     return text, record

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
@@ -342,7 +342,7 @@ class LlamaGenerator:
                 common = takewhile(lambda pair: pair[0] == pair[1], zip(prompt, other, strict=False))
                 length = max(places[-1] + 1, sum(1 for _ in common))
                 client = await self._process.client()
-                await client.prefill(prompt[:length], BACKGROUND)
+                await client.prefill(prompt[:length], _guess())
         except (QuizglassError, PromptError) as error:
             logger.debug("a picture could not be prepared: %s", error)
 
@@ -351,7 +351,7 @@ class LlamaGenerator:
         try:
             prompt = await self._prompt(request)
             client = await self._process.client()
-            await client.prefill(prompt, BACKGROUND)
+            await client.prefill(prompt, _guess())
         except (QuizglassError, PromptError) as error:
             logger.debug("a prompt could not be read ahead: %s", error)
 
@@ -497,6 +497,10 @@ def _state_key(spec: GeneratorPart, files: ModelFiles) -> str:
 
 def _urgency() -> Urgency:
     return Urgency(ahead=current_priority() is Priority.AHEAD, deadline=deadline())
+
+
+def _guess() -> Urgency:
+    return replace(BACKGROUND, ahead=current_priority() is Priority.AHEAD)
 
 
 def _record(usage: Usage) -> None:

@@ -218,6 +218,7 @@ class _Entries:
             try:
                 async with self._guard.patient():
                     request = await anext(self._requests)
+                check_engines()
                 size = request.ByteSize()
                 self._count(size)
                 self.bytes += size

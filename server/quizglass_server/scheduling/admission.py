@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from math import inf
 
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.allowances import check_allowances, counted_turn
 from quizglass_server.scheduling.clients import Client, Holdings, current_client
 from quizglass_server.scheduling.places import may_take
-from quizglass_server.scheduling.priority import Priority, at_priority, current_priority
+from quizglass_server.scheduling.priority import Priority, at_priority, current_priority, held_by
 
 _WEIGHT = 0.25
+_HELD_S = 0.25
+"""Longest that a step waits for turns of clients that have fewer. Shorter slows those; longer starves who waits."""
+_LINGER_S = 0.1
+"""A client that has just been answered may ask on: so long it counts as one that has a turn."""
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S, _FIRST_WAIT_S = 0.05, 30.0, 1.0
 
 
@@ -23,7 +29,8 @@ class Admission:
     token, of the address and of the connection that has fewest; of equal ones, of who has waited longest. In a full
     queue a client that has fewer turns takes the place of the latest turn of the one that has most, which is refused.
     No address runs all turns (`may_take`): of 8 the eighth is kept for one that has none. Where there are tenants, no
-    tenant does. Engines do the work of those that have fewer running than others first (`Priority.AHEAD`).
+    tenant does. Engines do the work of those that have fewer running than others first (`Priority.AHEAD`); turns of
+    those that have at least two more wait a little before each of their steps, and compute behind (`Priority.BEHIND`).
 
     Used as `async with admission.admit():` by every turn and search. A waiter that is cancelled leaves the queue at
     once, so abandoned work never reaches an engine.
@@ -48,6 +55,10 @@ class Admission:
         self._interval_s = _FIRST_WAIT_S
         self._full_since = 0.0
         """When the last permit was taken that its client could have, or the last one passed to a waiting turn."""
+        self._lately: dict[tuple[str, str, str], tuple[Client, float]] = {}
+        """Whose turns have just ended, by share, and the monotonic seconds until when that counts."""
+        self._ended = asyncio.Event()
+        """Set when a turn ends; the next one's is another."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -74,7 +85,8 @@ class Admission:
         with counted_turn():
             await self._acquire(client)
             try:
-                with at_priority(Priority.AHEAD if self._has_fewer(client) else current_priority()):
+                outer = current_priority()
+                with at_priority(lambda: self._priority(client, outer)), held_by(partial(self._let_pass, client)):
                     yield
             finally:
                 self._learn(client)
@@ -121,11 +133,31 @@ class Admission:
             return False
         return may_take(running.of_share(client), free)
 
-    def _has_fewer(self, client: Client) -> bool:
-        """Whether another tenant, of the same tenant another token, or of that another address has more running."""
-        mine = client.share
-        others = {each.share: each for each in self._running.clients() if each.share != mine}
-        return any(self._running.lead(other, client) > 0 for other in others.values())
+    def _priority(self, client: Client, usual: Priority) -> Priority:
+        """Of a running turn, beside those of other tenants, of the same tenant's other tokens, of their addresses."""
+        others = tuple(self._others(client))
+        if any(self._running.lead(other, client) > 0 for other in others):
+            return Priority.AHEAD
+        return Priority.BEHIND if any(self._running.outweighs(client, other) for other in others) else usual
+
+    def _others(self, client: Client) -> Iterable[Client]:
+        """One client of each other share that runs turns."""
+        return {each.share: each for each in self._running.clients() if each.share != client.share}.values()
+
+    async def _let_pass(self, client: Client, most_s: float) -> None:
+        """Wait while turns of clients that have fewer run, or have just ended."""
+        until = time.monotonic() + min(_HELD_S, most_s)
+        while (left_s := min(until, self._others_until(client)) - time.monotonic()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self._ended.wait()
+
+    def _others_until(self, client: Client) -> float:
+        """Monotonic seconds until when a client's turns wait for those that have fewer; infinite while such run."""
+        if any(self._running.outweighs(client, other) for other in self._others(client)):
+            return inf
+        lately = [each for share, each in self._lately.items() if share != client.share]
+        return max((at for other, at in lately if self._running.outweighs(client, other)), default=0.0)
 
     @property
     def _full(self) -> bool:
@@ -161,6 +193,7 @@ class Admission:
 
     def _release(self, client: Client) -> None:
         self._running.remove(client)
+        self._note_end(client)
         while (place := self._next()) is not None:
             following, waiter = place
             self._waiters.remove(place)
@@ -169,6 +202,13 @@ class Admission:
                 waiter.set_result(None)
         if not self.running:
             self._idle.set()
+
+    def _note_end(self, client: Client) -> None:
+        now = time.monotonic()
+        self._lately = {share: each for share, each in self._lately.items() if each[1] > now}
+        self._lately[client.share] = client, now + _LINGER_S
+        self._ended.set()
+        self._ended = asyncio.Event()
 
     def _next(self) -> tuple[Client, asyncio.Future[None]] | None:
         """Whose place in the queue is next, of those that may run or have left."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from contextlib import suppress
+from urllib.parse import parse_qs, urlsplit
 
 import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
-from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
+from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, pairing_pb2, pairing_pb2_grpc
 from quizglass_client import AsyncClient, Entry
 from quizglass_client.errors import Overloaded
 from quizglass_server.knowledge.database.disk import bytes_in
@@ -17,8 +19,9 @@ from quizglass_server.scheduling.allowances import Quota
 from tests.support.knowledge.tenant_stage import tenants_serving
 from tests.support.rpc_fakes import png
 from tests.support.sessions.session_links import eventually
-from tests.support.web import CHAT, JSON, ask
+from tests.support.web import CHAT, JSON, Wire, ask
 
+ADD = "/quizglass.v1.KnowledgeService/AddEntries"
 SEARCH = "/quizglass.v1.KnowledgeService/SearchEntries"
 
 
@@ -169,16 +172,82 @@ async def test_streams_at_once_store_no_more_than_one_after_the_other(served):
         assert 1 < len([each async for each in anna.list_entries()]) <= 4
 
 
-async def test_a_paired_device_has_the_quota_of_the_token_that_paired_it(served):
-    from quizglass_server.network.pairing import Pairings
+async def paired(served, by, name):
+    """Have a device paired over the network by a token, with all that it may do; its token is then of that name."""
+    async with grpc.aio.insecure_channel(served.stage.target) as channel:
+        stub = pairing_pb2_grpc.PairingServiceStub(channel)
+        request = pairing_pb2.CreatePairingRequest(name=name, may=[str(each) for each in Permission])
+        link = (await stub.CreatePairing(request, metadata=tuple(bearer(served, by).items()))).link
+        code = parse_qs(urlsplit(link).fragment)["code"][0]
+        served.stage.tokens[name] = (await stub.RedeemPairing(pairing_pb2.RedeemPairingRequest(code=code))).token
 
+
+async def test_devices_take_from_the_quota_of_the_token_that_paired_them(served):
     network = served.stage.services.network
-    text, record = made("boss", Permission, None, "anna", Quota(turns=3))
+    served.stage.tokens["boss"], record = made("boss", Permission, None, "anna", Quota(upload_bytes=20_000))
     served.stage.file.add(record)
     network.reload()
     await eventually(lambda: record in network.logins.tokens)
-    login = network.logins.enter(f"Bearer {text}", frozenset(Permission))
-    pairings: Pairings = network.pairings
-    code = await pairings.create("watch", frozenset({Permission.ASK}), None, login)
-    _, token = await pairings.redeem(code)
-    assert (token.tenant, token.quota) == ("anna", Quota(turns=3))
+    await paired(served, "boss", "phone")
+    await paired(served, "phone", "watch")
+    async with client_of(served, "watch") as watch, client_of(served, "anna") as anna:
+        for _ in range(20):
+            with suppress(Overloaded):
+                await watch.search("x " * 900)
+        for name in ("boss", "phone", "watch"):
+            await refused_over_grpc(served, name, "upload_bytes")
+        assert await anna.search("What?") == [], "the same tenant's other token has its own"
+        served.stage.file.revoke("boss")
+        network.reload()
+        await eventually(lambda: record not in network.logins.tokens)
+        await refused_over_grpc(served, "phone", "upload_bytes")
+
+
+async def entries_held(gate, reached):
+    """Two entries; the second is sent when the gate opens."""
+    yield knowledge_pb2.AddEntriesRequest(entry=knowledge_pb2.Entry(id="first", title="First", text="The first."))
+    reached.set()
+    await gate.wait()
+    yield knowledge_pb2.AddEntriesRequest(entry=knowledge_pb2.Entry(id="second", title="Second", text="The second."))
+
+
+async def test_an_import_ends_where_its_engine_seconds_do_and_keeps_what_came(served):
+    gate, reached = asyncio.Event(), asyncio.Event()
+    async with client_of(served, "anna") as anna, grpc.aio.insecure_channel(served.stage.target) as channel:
+        add = knowledge_pb2_grpc.KnowledgeServiceStub(channel).AddEntries
+        call = add(entries_held(gate, reached), metadata=tuple(bearer(served, "anna").items()))
+        async with asyncio.timeout(60):
+            await reached.wait()
+        await limit(served, "anna", engine_s=0.000001)
+        assert (await anna.answer("What?", png())).text  # uses them up
+        gate.set()
+        with pytest.raises(grpc.aio.AioRpcError, match="quota engine_s"):
+            await call
+        await limit(served, "anna")
+        assert [each.id async for each in anna.list_entries()] == ["first"]
+
+
+async def test_a_stream_over_http_ends_where_its_upload_quota_does(served):
+    await limit(served, "anna", upload_bytes=4000)
+    entry = json.dumps({"entry": {"id": "one", "title": "One", "text": "x " * 900}}).encode()
+    message = b"\0" + len(entry).to_bytes(4) + entry
+    async with await Wire.to(served) as wire:
+        head = {"content-type": "application/connect+json", "transfer-encoding": "chunked"}
+        await wire.begin("POST", ADD, {**head, **bearer(served, "anna")})
+        answering = asyncio.create_task(wire.answer())
+        for _ in range(100):  # the stream has not ended when it is refused
+            if not answering.done():
+                await wire.say(f"{len(message):x}\r\n".encode() + message + b"\r\n")
+                await asyncio.wait({answering}, timeout=0.05)
+        answer = await answering
+    assert (answer.status, b"quota upload_bytes" in answer.body) == (429, True)
+
+
+async def test_bytes_of_a_refused_body_count(served):
+    await limit(served, "anna", upload_bytes=1000)
+    async with client_of(served, "anna") as anna:
+        assert await anna.search("x " * 900) == []
+    before = await refused_over_grpc(served, "anna", "upload_bytes")
+    answer = await ask(served, "POST", SEARCH, b" " * 2_000_000, {**JSON, **bearer(served, "anna")})
+    assert answer.status == 429
+    assert await refused_over_grpc(served, "anna", "upload_bytes") > 2 * before

@@ -172,8 +172,8 @@ async def test_a_turn_of_an_address_that_has_fewer_goes_ahead():
                 await asyncio.sleep(0)
 
     await asyncio.gather(*(ask(address) for address in ("many", "many", "few", "many", "few", "few")))
-    turn, ahead = Priority.TURN, Priority.AHEAD
-    assert [priority for address, priority in seen if address == "many"] == [turn, turn, turn]
+    turn, ahead, behind = Priority.TURN, Priority.AHEAD, Priority.BEHIND
+    assert [priority for address, priority in seen if address == "many"] == [turn, turn, behind]
     assert [priority for address, priority in seen if address == "few"] == [ahead, ahead, turn]
     assert current_priority() is Priority.TURN
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.clients import Client, Holdings, asked_by
-from quizglass_server.scheduling.priority import Priority, current_priority
+from quizglass_server.scheduling.priority import Priority, current_priority, let_others_pass
 
 ANNA, BERT = Client("192.0.2.1", "1", "anna", "a"), Client("192.0.2.1", "1", "bert", "b")
 
@@ -20,6 +20,7 @@ class Turn:
 
     def __init__(self, admission, client):
         self.running, self._end = asyncio.Event(), asyncio.Event()
+        self.step, self.stepped = asyncio.Event(), asyncio.Event()
         self.priority = None
         with asked_by(client):
             self.task = asyncio.create_task(self._run(admission))
@@ -28,7 +29,15 @@ class Turn:
         async with admission.admit():
             self.priority = current_priority()
             self.running.set()
+            stepping = asyncio.create_task(self._step())
             await self._end.wait()
+            stepping.cancel()
+
+    async def _step(self):
+        await self.step.wait()
+        await let_others_pass(60)
+        self.priority = current_priority()
+        self.stepped.set()
 
     async def end(self):
         self._end.set()
@@ -52,6 +61,47 @@ async def test_no_tenant_runs_all_turns_however_many_tokens_and_addresses_it_has
     assert quiet.priority is Priority.AHEAD
     for turn in (*turns, quiet):
         turn.task.cancel()
+
+
+async def test_turns_of_a_tenant_that_has_more_wait_before_their_steps_for_those_of_one_that_has_fewer():
+    admission = Admission(8, 16, tenants=True)
+    loud, quiet = [Turn(admission, ANNA) for _ in range(3)], Turn(admission, BERT)
+    await settled()
+    for turn in (loud[0], quiet):
+        turn.step.set()
+    await settled()
+    assert quiet.stepped.is_set()
+    assert not loud[0].stepped.is_set()
+    await quiet.end()
+    async with asyncio.timeout(60):
+        await loud[0].stepped.wait()
+    assert loud[0].priority is Priority.TURN, "no other runs any more"
+    for turn in loud:
+        await turn.end()
+
+
+async def test_they_wait_for_a_moment_and_then_go_on_behind():
+    admission = Admission(8, 16, tenants=True)
+    loud, quiet = [Turn(admission, ANNA) for _ in range(3)], Turn(admission, BERT)
+    await settled()
+    loud[0].step.set()
+    async with asyncio.timeout(60):
+        await loud[0].stepped.wait()
+    assert loud[0].priority is Priority.BEHIND
+    for turn in (*loud, quiet):
+        await turn.end()
+
+
+async def test_two_turns_do_not_wait_for_one():
+    admission = Admission(8, 16, tenants=True)
+    two, one = [Turn(admission, ANNA) for _ in range(2)], Turn(admission, BERT)
+    await settled()
+    two[0].step.set()
+    await settled()
+    assert two[0].stepped.is_set()
+    assert two[0].priority is Priority.TURN
+    for turn in (*two, one):
+        await turn.end()
 
 
 async def test_alone_on_a_server_without_tenants_addresses_share_all_turns():

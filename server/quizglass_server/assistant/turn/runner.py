@@ -11,6 +11,7 @@ from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing, SourceFailed
 from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.scheduling.priority import let_others_pass
 from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.decide import VERIFICATION
 from quizglass_server.steps.step import Step
@@ -25,6 +26,8 @@ LAST_STEP = "generate"
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
 """What the answer leaves for the verdict and the last messages: seconds, and share of the budget, at most."""
 
+_PASSING_SHARE = 0.1
+"""Share of the time that is left for which a step waits for others, at most."""
 _ROOM = 1.1
 """Factor on the usual cost of steps for which time is left: a step that is cut off ends a moment later."""
 
@@ -87,6 +90,7 @@ class StepRunner:
         self, filling: object, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs
     ) -> Result | None:
         """As `run`, with `filling` in the role."""
+        await let_others_pass(_PASSING_SHARE * self._budget.left_s)
         size, reserve = step.size(*args, **kwargs), self._reserve(step)
         result: Result | None = None
         if not self._begins(step, size, reserve):

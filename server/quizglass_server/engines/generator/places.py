@@ -1,10 +1,10 @@
 """In which order callers reach llama-server, and which of its slots each gets.
 
 llama-server itself takes requests in the order in which they come. Here a turn waits for a slot behind those that are
-ahead or due earlier, and work for a guess until no turn is being served; what could not be answered in time is refused
-before it is sent. A request gets the slot that holds the beginning of its prompt, also one where a guess has it read
-right now, and else the one that was used least recently, so that what is kept of other pictures stays. A slot's
-contents are never used for another tenant.
+ahead or due earlier, and work for a guess until no turn is being served, unless it goes ahead of those; what could not
+be answered in time is refused before it is sent. A request gets the slot that holds the beginning of its prompt, also
+one where a guess has it read right now, and else the one that was used least recently, so that what is kept of other
+pictures stays. A slot's contents are never used for another tenant.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Slot:
         return length
 
 
-_Order = tuple[bool, bool, float, int]
+_Order = tuple[bool, bool, bool, float, int]
+"""A guess, not ahead, a guess that goes ahead, deadline, number: the least goes first."""
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class _Waiting:
     prompt: Sequence[Part]
     tenant: str
     background: bool
+    ahead: bool
     slot: asyncio.Future[Slot]
 
 
@@ -135,10 +137,10 @@ class ServerPlaces:
         if deadline <= monotonic():
             raise BudgetExceeded("the time ran out before the generator was asked")
         ahead = sum(not each.slot.done() for _, each in self._waiting)
-        waiting = _Waiting(
-            prompt, current_client().tenant, urgency.background, asyncio.get_running_loop().create_future()
-        )
-        order = (urgency.background, not urgency.ahead, deadline, next(self._numbers))
+        slot: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(prompt, current_client().tenant, urgency.background, urgency.ahead, slot)
+        guess = urgency.background and not urgency.ahead
+        order = (guess, not urgency.ahead, urgency.background, deadline, next(self._numbers))
         self._waiting.append((order, waiting))
         self._hand_on()
         if not waiting.slot.done() and ahead >= self._queue:
@@ -167,7 +169,8 @@ class ServerPlaces:
             if waiting.slot.done():
                 continue
             free = [slot for slot in self.slots if not slot.busy]
-            vain = not free or (waiting.background and any(slot.turn for slot in self.slots))
+            behind = waiting.background and not waiting.ahead
+            vain = not free or (behind and any(slot.turn for slot in self.slots))
             if vain or self._is_being_read(waiting, free):
                 left.append((order, waiting))
             else:

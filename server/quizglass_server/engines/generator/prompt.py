@@ -55,9 +55,9 @@ class Urgency:
     """How urgent a request is, and when its result comes too late."""
 
     background: bool = False
-    """Work for a guess: it waits while turns run."""
+    """Work for a guess: it waits while turns run, unless it goes ahead of them."""
     ahead: bool = False
-    """Whether it goes before other turns: of an address that has fewer of them than another."""
+    """Whether it goes before other turns: of a client that has fewer of them than another."""
     deadline: float | None = None
     """`time.monotonic()` after which the result is of no use."""
 

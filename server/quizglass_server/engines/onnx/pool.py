@@ -84,8 +84,9 @@ class _Lane:
 class EnginePool:
     """A few threads for engines, so that no model ever runs on the event loop.
 
-    Work goes in order of arrival, that of `Priority.AHEAD` first. Background work has threads of its own, one less than
-    there are for turns and at least one, of a lower priority: no turn waits for it to end.
+    Work goes in order of arrival, that of `Priority.AHEAD` first. Background work, and that of turns that are behind,
+    has threads of its own, one less than there are for turns and at least one, of a lower priority: no other turn waits
+    for it to end.
 
     Left open, it is closed when the interpreter ends: a thread that comes back from ONNX Runtime into an interpreter
     that is being taken down would abort the process.
@@ -108,7 +109,7 @@ class EnginePool:
         """
         future: Future[T] = Future()
         at = current_priority() if priority is None else priority
-        lane = self._background if at is Priority.BACKGROUND else self._turns
+        lane = self._background if at in (Priority.BACKGROUND, Priority.BEHIND) else self._turns
         begin = partial(_fulfil, future, partial(contextvars.copy_context().run, work))
         lane.put(begin, future.cancel, ahead=at is Priority.AHEAD)
         return future

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -53,8 +54,20 @@ class Terms:
     """Seconds for which an answer is kept; 0: none is."""
 
 
+@dataclass(slots=True)
+class _Health:
+    """How a source answers one tenant."""
+
+    why: str = ""
+    """Why the last search failed; empty: it did not."""
+    failures: int = 0
+    """In a row."""
+    paused_until: float = 0.0
+
+
 class GuardedSource:
-    """One source of the configuration.
+    """One source of the configuration. That it fails for one tenant, whose questions may be the reason, keeps no other
+    tenant's from it, and does not show there.
 
     Args:
         name: its name there.
@@ -79,14 +92,18 @@ class GuardedSource:
         self.kind = kind
         self.terms = terms
         self.open = open
-        self.why = ""
-        """Why its last search failed; empty: it did not."""
         self._source = source
         self._now = now
         self._cache: TTLCache[tuple[str, str], list[Passage]] = TTLCache(_KEPT, terms.cache_s, now)
-        self._failures = 0
-        self._paused_until = 0.0
+        self._healths: defaultdict[str, _Health] = defaultdict(_Health)
+        """By tenant, of those for which it fails."""
         self._running = set[asyncio.Task[list[Passage]]]()
+
+    @property
+    def why(self) -> str:
+        """Why the last search of the current tenant failed; empty: it did not."""
+        health = self._healths.get(current_client().tenant)
+        return health.why if health else ""
 
     @property
     def step(self) -> str:
@@ -152,8 +169,9 @@ class GuardedSource:
             logger.warning("a source did not close", exc_info=True, extra={"source": self.name})
 
     async def _asked(self, search: Callable[[], Awaitable[object]], size: int) -> list[Passage]:
-        if self._now() < self._paused_until:
-            raise SourceFailed(self.name, self.why)
+        health = self._healths.get(current_client().tenant)
+        if health is not None and self._now() < health.paused_until:
+            raise SourceFailed(self.name, health.why)
         handed(self.step, size)
 
         async def work() -> list[Passage]:
@@ -184,15 +202,15 @@ class GuardedSource:
     def _failed(self, why: str) -> None:
         if not self.why:
             logger.warning("a source fails", extra={"source": self.name, "why": why[:_MOST_WHY]})
-        self.why = why[:_MOST_WHY]
-        self._failures += 1
-        if self._failures >= _TRIES:
-            self._paused_until = self._now() + PAUSE_S
+        health = self._healths[current_client().tenant]
+        health.why = why[:_MOST_WHY]
+        health.failures += 1
+        if health.failures >= _TRIES:
+            health.paused_until = self._now() + PAUSE_S
 
     def _answered(self) -> None:
-        if self.why:
+        if self._healths.pop(current_client().tenant, None) is not None:
             logger.info("a source answers again", extra={"source": self.name})
-        self.why, self._failures, self._paused_until = "", 0, 0.0
 
 
 class KnowledgeSources:

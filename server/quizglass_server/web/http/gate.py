@@ -19,6 +19,7 @@ from quizglass_server.network.permissions import needs
 from quizglass_server.observe import metrics, tracing
 from quizglass_server.rpc.transport.proxies import FORWARDED
 from quizglass_server.rpc.transport.status import http_status
+from quizglass_server.scheduling.allowances import allowed, count_upload
 from quizglass_server.scheduling.clients import Client, asked_by
 from quizglass_server.web.http.asgi import App, Gone, Message, Receive, Scope, Send, header, respond_json
 from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
@@ -116,7 +117,7 @@ class Gate:
                 return
             receiving = self._bodies.receiving(receive, route.most_bytes, stream=route.stream)
             with asked_by(client):
-                login = self._login(scope)
+                reply.login = login = self._login(scope)
                 set_peer(*connection.named(client), login.name, login.tenant)
                 with logged_in(login), tracing.carried(header(scope, _TRACEPARENT)), receiving as body:
                     body.whole = reply.whole
@@ -255,6 +256,8 @@ class _Reply:
         self._headers = headers
         self._has_body = has_body
         self.body: Body | None = None
+        self.login = Login()
+        """Who asks, once that is known."""
         self.muted = False
         """Whether what is said is not sent."""
         self.started = False
@@ -303,20 +306,21 @@ async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _R
     if reply.started:
         return
     if header(scope, b"expect") is None and not reply.whole:
-        await _discard(receive)
+        await _discard(receive, reply.login)
     headers = [*refusal.headers, *([_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else [])]
     code = _CODES.get(refusal.status, {})
     told = {"error": {"message": refusal.message, **code}, "message": refusal.message, **code}
     await respond_json(reply, refusal.status, told, headers)
 
 
-async def _discard(receive: Receive) -> None:
-    """Read on for a moment."""
+async def _discard(receive: Receive, login: Login) -> None:
+    """Read on for a moment, at the expense of the caller's quota."""
     read = 0
-    with suppress(TimeoutError):
+    with suppress(TimeoutError), allowed(login.allowances):
         async with asyncio.timeout(_DISCARDED_S):
             while read < _DISCARDED_BYTES:
                 message = await receive()
-                read += len(message.get("body", b""))
+                read += (size := len(message.get("body", b"")))
+                count_upload(size, begun=True)
                 if not message.get("more_body", False):
                     return

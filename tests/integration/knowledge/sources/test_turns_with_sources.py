@@ -15,9 +15,11 @@ from quizglass.values import EvidenceFound, Plan, SkippedStep, TurnEvent
 from quizglass_client import AsyncClient, AsyncSession
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.turns import Vector
+from quizglass_server.errors import SourceFailed
 from quizglass_server.knowledge.sources.guarded import GuardedSource, KnowledgeSources, Terms
 from quizglass_server.knowledge.sources.protocol import Passage, PictureQuery, SourceError, TextQuery
 from quizglass_server.knowledge.sources.searxng import opened
+from quizglass_server.scheduling.clients import Client, asked_by
 from tests.support.knowledge.searxng_server import SearxNgServer, dies, finds, hangs, searxng, sends
 from tests.support.rpc_fakes import Stage, png, serve_stage
 from tests.support.scripted_policy import of
@@ -160,6 +162,21 @@ async def test_whatever_another_packages_source_does_the_turn_goes_on(source: Fi
     assert [each for each in done(events).skipped if each.step == "source.own"] == [SkippedStep("source.own", "FAILED")]
     assert "Velmora" not in caplog.text + guarded.status.notice
     await KnowledgeSources([guarded]).close()
+
+
+async def test_a_source_that_fails_for_one_tenant_is_asked_for_the_others() -> None:
+    source = FixedTexts([], SourceError("not for this one"))
+    guarded = GuardedSource("mine", "fixed", source, Terms(cache_s=0))
+    for _ in range(5):
+        with asked_by(Client(tenant="loud")), pytest.raises(SourceFailed):
+            await guarded.texts(TextQuery("What?"))
+    assert len(source.queries) == 3, "then it is left alone"
+    source.error = None
+    with asked_by(Client(tenant="quiet")):
+        assert guarded.status.ready
+        assert await guarded.texts(TextQuery("What?")) == []
+    with asked_by(Client(tenant="loud")), pytest.raises(SourceFailed):
+        await guarded.texts(TextQuery("What?"))
 
 
 async def test_a_source_of_pictures_is_handed_vectors_and_its_finds_are_evidence() -> None:

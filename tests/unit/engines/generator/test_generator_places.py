@@ -62,6 +62,13 @@ async def test_a_guess_waits_until_no_turn_is_served_though_there_is_room() -> N
     assert places.taken == 0
 
 
+async def test_a_guess_for_a_turn_that_goes_ahead_waits_for_no_turn_of_others() -> None:
+    places = ServerPlaces(2, 64)
+    guess = Urgency(background=True, ahead=True)
+    async with places.taken_by(PROMPT, TURN), asyncio.timeout(60), places.taken_by(PROMPT, guess):
+        assert places.taken == 2
+
+
 async def test_what_cannot_be_served_in_time_or_finds_the_queue_full_is_refused() -> None:
     places = ServerPlaces(1, 1)
     with pytest.raises(BudgetExceeded):
