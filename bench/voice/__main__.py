@@ -1,7 +1,7 @@
 """`python -m bench.voice [--only SECTION ...] [--resume] [--quick]`: measure, print and write results.
 
-Every section starts a server of its own on the demo's bundle and notes, with the Whisper and the Piper that
-`make voice` fetches. --quick runs everything with small counts and keeps nothing.
+Sections start servers of their own on the demo's bundle and notes, with the Whisper and the Piper that `make voice`
+fetches; `interruptions` needs none. --quick runs everything with small counts and keeps nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from bench import sections
 from bench.fingerprints import weights
 from bench.sections import Part
-from bench.voice.stage import VoiceSetup, VoiceStage, served
+from bench.voice.stage import VoiceSetup, served
 from quizglass_export.everyday.packages import fetch
 from quizglass_export.everyday.quotes import build_quotes
 from quizglass_export.everyday.speech import speech_commands
@@ -25,10 +25,13 @@ SECTIONS = {
     "transcripts": ("hearing", "transcripts"),
     "words": ("hearing", "words"),
     "answers": ("answers", "answers"),
+    "interruptions": ("interruptions", "interruptions"),
     "cuts": ("sessions", "cuts"),
+    "beside": ("beside", "beside"),
     "memory": ("sessions", "memory"),
 }
 """Module and function of each, in the order of the table."""
+WITHOUT_SERVER = frozenset({"interruptions"})
 FLAGS = {"memory": ("--max-speeches", "1024")}
 _LIMIT_S = 7200.0
 """No section may take longer."""
@@ -56,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _run(name: str, setup: VoiceSetup) -> Part:
     module, function = SECTIONS[name]
-    section: Callable[[VoiceSetup, VoiceStage], Awaitable[Part]] = getattr(
-        import_module(f"bench.voice.{module}"), function
-    )
+    section: Callable[..., Awaitable[Part]] = getattr(import_module(f"bench.voice.{module}"), function)
+    if name in WITHOUT_SERVER:
+        return await section(setup)
     async with served(setup, FLAGS.get(name, ())) as stage:
         return await section(setup, stage)
 

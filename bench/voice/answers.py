@@ -11,7 +11,7 @@ from bench.sections import Part
 from bench.voice.speech import utterances
 from bench.voice.stage import VoiceSetup, VoiceStage
 from clients.demo.album import QUESTIONS, Asked
-from quizglass.session import AnswerAudio, OutputProfile, SpeechTranscript, TurnUpdate
+from quizglass.session import AnswerAudio, OutputProfile, SegmentState, SpeechTranscript, TurnUpdate
 from quizglass.values import AnswerDelta, Done
 from quizglass_client import AsyncSession, AsyncTurn
 
@@ -22,6 +22,8 @@ class _Told:
 
     transcript: float = 0.0
     words: float = 0.0
+    segment: float = 0.0
+    """The first confirmed one, which can be said."""
     sound: float = 0.0
     answer: str = ""
 
@@ -63,6 +65,12 @@ async def answers(setup: VoiceSetup, stage: VoiceStage) -> Part:
             "s",
         ),
         Row("of that, after the transcript", percentile(late, 0.5), "s"),
+        at_most(
+            "of that, after the answer's first segment in text, p50",
+            1000 * percentile([told.sound - told.segment for _, told in heard if told.sound], 0.5),
+            "ms",
+            250,
+        ),
         Row(
             "typed question to first words, p50", percentile([told.words for _, told in typed if told.words], 0.5), "s"
         ),
@@ -74,6 +82,8 @@ async def _told(turn: AsyncTurn, began: float) -> _Told:
     told = _Told()
     async for said in turn:
         now = perf_counter() - began
+        if isinstance(said, TurnUpdate) and any(each.state is SegmentState.CONFIRMED for each in said.segments):
+            told.segment = told.segment or now
         match said:
             case SpeechTranscript(final=True):
                 told.transcript = now

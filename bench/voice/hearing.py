@@ -19,7 +19,7 @@ core (Geekbench 6: about 800 and 1,250, beside 1,900 of a current server's)."""
 
 async def transcripts(setup: VoiceSetup, stage: VoiceStage) -> Part:
     """From the end of a question to its transcript, in a session; a recogniser of whole speeches begins then."""
-    made = utterances(setup.demo, setup.folder / "speech", SENTENCES[: setup.count(20, 4)], (1.0,))
+    made = utterances(setup.demo, setup.folder / "speech", SENTENCES[: setup.count(12, 4)], (1.0,))
     took, lengths = list[float](), list[float]()
     async with AsyncSession(stage.server.target) as session:
         for each in (made[0], *made):  # the first one warms up
@@ -52,7 +52,7 @@ async def transcripts(setup: VoiceSetup, stage: VoiceStage) -> Part:
 async def words(setup: VoiceSetup, stage: VoiceStage) -> Part:
     """Word error rates, alone and with noise."""
     made = utterances(setup.demo, setup.folder / "speech", SENTENCES)
-    asked = sampled(made, setup.count(len(made), 6))
+    asked = sampled(made, setup.count(24, 6))
     crowd, longest = sampled(made[::-1], 6), max(each.seconds for each in made)
     noises = {"white noise": white(longest, 1), "babble": babble(crowd, longest)}
     clean = await _rates(setup, stage, asked, {}, "clean")

@@ -21,15 +21,15 @@ from quizglass_client import AsyncSession
 
 _SILENCE = bytes(3_200)
 """A tenth of a second."""
-_LINK_BYTES = 64_000
-"""Bytes a second that go up: a question of three seconds takes half as long, and cuts come in the middle of it."""
-_CUTS_S = 4.0
-"""Within so many seconds of a question's beginning its link is cut."""
+_LINK_BYTES = 128_000
+"""Bytes a second that go up: a question of three seconds takes three quarters of one, and cuts come in the middle."""
+_CUTS_S = 1.5
+"""Most seconds from the beginning of a question, or from one cut, to the next."""
 
 
 async def memory(setup: VoiceSetup, stage: VoiceStage) -> Part:
     """Sessions whose microphones are open in silence, and the server after many speeches."""
-    count, rounds = setup.count(100, 8), setup.count(1_000, 10)
+    count, rounds = setup.count(100, 8), setup.count(150, 10)
     (short, *_) = utterances(setup.demo, setup.folder / "speech", ["How tall is it?"], (1.0,))
     await _said(setup, stage, short.wav(), setup.count(20, 2))  # what the first ones bring with them
     async with AsyncExitStack() as first, AsyncExitStack() as stack:
@@ -80,8 +80,10 @@ async def _said(setup: VoiceSetup, stage: VoiceStage, wav: bytes, count: int) ->
 
 
 async def _cut(proxy: CuttingProxy, draw: random.Random) -> None:
-    await asyncio.sleep(draw.uniform(0.0, _CUTS_S))
-    proxy.cut(draw.choice([Cut.FIN, Cut.RST, Cut.STREAM_RESET]))
+    """Cut again and again, until it is cancelled."""
+    while True:
+        await asyncio.sleep(draw.uniform(0.2, _CUTS_S))
+        proxy.cut(draw.choice([Cut.FIN, Cut.RST, Cut.STREAM_RESET]))
 
 
 async def cuts(setup: VoiceSetup, stage: VoiceStage) -> Part:
@@ -114,14 +116,14 @@ async def cuts(setup: VoiceSetup, stage: VoiceStage) -> Part:
                         sound += len(data)
                     case AnswerSpoken(whole=is_whole):
                         whole.append(is_whole)
-            await cutting
+            cutting.cancel()
             turns += 1
             lost += not finals
             doubled += len(finals) > 1 or len(whole) > 1
             if word_errors(expected[each.text], "".join(finals[:1]))[0]:
                 wrong.append((expected[each.text], finals))
             silent += whole != [True] or not sound
-            setup.say(f"{session.links - 1} cuts, {turns} speeches")
+            setup.say(f"cuts: {session.links - 1} of {wanted}, {turns} speeches")
         links = session.links - 1
     rows = [
         at_most(f"transcripts lost through {links} links that were cut", lost, f"of {turns}", 0),

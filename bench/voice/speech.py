@@ -134,8 +134,13 @@ def wav_of(samples: Samples) -> bytes:
     file = BytesIO()
     with wave.open(file, "wb") as written:
         written.setparams((1, 2, RATE, 0, "NONE", ""))
-        written.writeframes(np.rint(np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
+        written.writeframes(pcm_of(samples))
     return file.getvalue()
+
+
+def pcm_of(samples: Samples) -> bytes:
+    """Samples as 16-bit PCM."""
+    return np.rint(np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()
 
 
 def with_noise(utterance: Utterance, noise: Samples, decibels: float) -> bytes:

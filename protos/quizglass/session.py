@@ -310,6 +310,8 @@ class SpeechStart:
     request: Question | None = None
     """What goes with the question, whose words are heard."""
     language: str = ""
+    pauses: bool = False
+    """Whether the client pauses an answer at PAUSE, and plays on at RESUME."""
 
 
 ClientSaid = (

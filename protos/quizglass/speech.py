@@ -25,6 +25,10 @@ class SpeechState(StrEnum):
     LISTENING = "listening"
     VOICE = "voice"
     ENDED = "ended"
+    PAUSE = "pause"
+    """The wearer may have begun to speak over an answer, which is to be paused; VOICE or RESUME follows."""
+    RESUME = "resume"
+    """It was not the wearer: play on."""
 
 
 class Command(StrEnum):
@@ -43,6 +47,8 @@ class Playing:
     ask_id: str
     at: float = 0.0
     """Seconds of the answer's sound that were played when the piece began."""
+    paused: bool = False
+    """Whether it is paused there."""
 
 
 @dataclass(frozen=True, slots=True)

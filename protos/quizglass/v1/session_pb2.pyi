@@ -619,7 +619,7 @@ class Pong(_message.Message):
     def __init__(self, payload: _Optional[bytes] = ...) -> None: ...
 
 class SpeechStart(_message.Message):
-    __slots__ = ("id", "rate_hz", "channels", "codec", "ends_by_silence", "overlap", "request", "language")
+    __slots__ = ("id", "rate_hz", "channels", "codec", "ends_by_silence", "overlap", "request", "language", "pauses")
     class Codec(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         CODEC_UNSPECIFIED: _ClassVar[SpeechStart.Codec]
@@ -636,6 +636,7 @@ class SpeechStart(_message.Message):
     OVERLAP_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    PAUSES_FIELD_NUMBER: _ClassVar[int]
     id: str
     rate_hz: int
     channels: int
@@ -644,7 +645,8 @@ class SpeechStart(_message.Message):
     overlap: SessionAsk.Overlap
     request: _assistant_pb2.AskRequest
     language: str
-    def __init__(self, id: _Optional[str] = ..., rate_hz: _Optional[int] = ..., channels: _Optional[int] = ..., codec: _Optional[_Union[SpeechStart.Codec, str]] = ..., ends_by_silence: _Optional[bool] = ..., overlap: _Optional[_Union[SessionAsk.Overlap, str]] = ..., request: _Optional[_Union[_assistant_pb2.AskRequest, _Mapping]] = ..., language: _Optional[str] = ...) -> None: ...
+    pauses: bool
+    def __init__(self, id: _Optional[str] = ..., rate_hz: _Optional[int] = ..., channels: _Optional[int] = ..., codec: _Optional[_Union[SpeechStart.Codec, str]] = ..., ends_by_silence: _Optional[bool] = ..., overlap: _Optional[_Union[SessionAsk.Overlap, str]] = ..., request: _Optional[_Union[_assistant_pb2.AskRequest, _Mapping]] = ..., language: _Optional[str] = ..., pauses: _Optional[bool] = ...) -> None: ...
 
 class SpeechAudio(_message.Message):
     __slots__ = ("id", "seq", "data", "playing")
@@ -659,12 +661,14 @@ class SpeechAudio(_message.Message):
     def __init__(self, id: _Optional[str] = ..., seq: _Optional[int] = ..., data: _Optional[bytes] = ..., playing: _Optional[_Union[Playing, _Mapping]] = ...) -> None: ...
 
 class Playing(_message.Message):
-    __slots__ = ("ask_id", "at_us")
+    __slots__ = ("ask_id", "at_us", "paused")
     ASK_ID_FIELD_NUMBER: _ClassVar[int]
     AT_US_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
     ask_id: str
     at_us: int
-    def __init__(self, ask_id: _Optional[str] = ..., at_us: _Optional[int] = ...) -> None: ...
+    paused: bool
+    def __init__(self, ask_id: _Optional[str] = ..., at_us: _Optional[int] = ..., paused: _Optional[bool] = ...) -> None: ...
 
 class SpeechEnd(_message.Message):
     __slots__ = ("id", "parts")
@@ -682,10 +686,14 @@ class SpeechStatus(_message.Message):
         STATE_LISTENING: _ClassVar[SpeechStatus.State]
         STATE_VOICE: _ClassVar[SpeechStatus.State]
         STATE_ENDED: _ClassVar[SpeechStatus.State]
+        STATE_PAUSE: _ClassVar[SpeechStatus.State]
+        STATE_RESUME: _ClassVar[SpeechStatus.State]
     STATE_UNSPECIFIED: SpeechStatus.State
     STATE_LISTENING: SpeechStatus.State
     STATE_VOICE: SpeechStatus.State
     STATE_ENDED: SpeechStatus.State
+    STATE_PAUSE: SpeechStatus.State
+    STATE_RESUME: SpeechStatus.State
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     NEXT_SEQ_FIELD_NUMBER: _ClassVar[int]

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from urllib.parse import urlsplit
 
 from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart, TranscriptStop
@@ -37,6 +38,8 @@ class SpeechScript:
     serves: str = "asr tts"
     fault: str = ""
     """hang, die, no event, garbage, error, huge, endless, odd, no format, other version; empty: none."""
+    writes: bool = False
+    """Whether each speech is written to a temporary file, as `wyoming-faster-whisper` does."""
     heard: list[bytes] = field(default_factory=list)
     """Samples of each speech."""
     spoken: list[tuple[str, str]] = field(default_factory=list)
@@ -68,7 +71,7 @@ class _Connection:
             while (event := await async_read_event(self.reader)) is not None:
                 self.script.asked.append(event.type)
                 await self.take(event)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
             self.script.left.set()
@@ -86,6 +89,10 @@ class _Connection:
                 self.script.listening.set()
             case "audio-stop":
                 self.script.heard.append(bytes(self.sound))
+                if self.script.writes:
+                    with NamedTemporaryFile() as file:
+                        file.write(self.sound)
+                        file.flush()
                 await self.hear()
             case "synthesize":
                 self.begin(event)
@@ -186,6 +193,7 @@ async def _main() -> None:
     parser.add_argument("--uri", required=True)
     parser.add_argument("--fault", default="")
     parser.add_argument("--starts", type=Path, help="file to which each start adds its process id")
+    parser.add_argument("--writes", action="store_true")
     parser.add_argument("--fails-at-start", action="store_true")
     given = parser.parse_args()
     if given.starts:
@@ -193,7 +201,7 @@ async def _main() -> None:
             file.write(f"{os.getpid()}\n")
     if given.fails_at_start:
         raise SystemExit("error: no such model: whisper-colossal")
-    async with wyoming_serving(SpeechScript(fault=given.fault), given.uri):
+    async with wyoming_serving(SpeechScript(fault=given.fault, writes=given.writes), given.uri):
         print("heard: my secret is 4711", flush=True)
         await asyncio.Event().wait()
 

@@ -21,6 +21,8 @@ from tests.support.rpc_fakes import Stage, serve_stage
 ALOUD = OutputProfile(aloud=True)
 RATE_HZ = 16_000
 LOUD = 8_000
+FORMANTS = (700, 90), (1_200, 110), (2_500, 160)
+"""Places and widths of those of an "a", in Hz."""
 CANARY = b"\x5a\x11\x5a\x11\x5a\x11\x5a\x11"
 """Samples that are in no other sound."""
 
@@ -30,6 +32,17 @@ def tone(seconds: float, *, rate_hz: int = RATE_HZ, channels: int = 1) -> bytes:
     at = np.arange(round(seconds * rate_hz)) / rate_hz
     samples = (LOUD * np.sin(2 * np.pi * 220 * at)).astype("<i2")
     return np.repeat(samples, channels).tobytes()
+
+
+def vowels(seconds: float) -> bytes:
+    """Sound that Silero's detector takes for a voice: pulses of 120 to 150 Hz through the formants of vowels."""
+    at = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
+    pitch = 135 + 15 * np.sin(2 * np.pi * 2.5 * at)
+    pulses = np.diff(np.floor(np.cumsum(pitch) / RATE_HZ), prepend=0.0)
+    spectrum, hertz = np.fft.rfft(pulses), np.fft.rfftfreq(len(pulses), 1 / RATE_HZ)
+    formants = sum(width**2 / ((hertz - place) ** 2 + width**2) for place, width in FORMANTS)
+    sound = np.fft.irfft(spectrum * formants, len(pulses)) * (0.6 - 0.4 * np.cos(2 * np.pi * 4 * at))
+    return (sound / np.abs(sound).max() * LOUD).astype("<i2").tobytes()
 
 
 def babble(seconds: float, seed: int) -> Any:

@@ -247,6 +247,7 @@ class SessionCore:
             overlap=Overlap(spoken.overlap),
             request=request,
             language=spoken.language,
+            pauses=spoken.pauses,
         )
         upload = self._outgoing.speak(start)
         self._link.liveness.expect()
@@ -272,9 +273,9 @@ class SessionCore:
         self._recording.add(task)
         task.add_done_callback(self._recording.discard)
 
-    def playing(self, feed: TurnFeed, seconds: float | None) -> None:
-        """So much of an answer's sound was played, and it goes on; None: it does not."""
-        self._playing = None if seconds is None else Playing(feed.ask_id, seconds)
+    def playing(self, feed: TurnFeed, seconds: float | None, paused: bool) -> None:
+        """So much of an answer's sound was played, and it goes on unless it is paused; None: it does not."""
+        self._playing = None if seconds is None else Playing(feed.ask_id, seconds, paused)
         if seconds is not None and (at := feed.sound.at(seconds)) is not None:
             self.played(feed, *at)
 

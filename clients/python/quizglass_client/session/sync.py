@@ -258,15 +258,17 @@ class Session:
         channels: int = 1,
         language: str = "",
         codec: str = "pcm16",
+        pauses: bool = False,
         **options: Unpack[AskOptions],
     ) -> Iterator[Turn]:
         """Ask whatever is spoken into a microphone that stays open, question after question, until its pieces end.
 
         Each turn comes when its question is listened for, before its first word, and the next one when that was spoken.
         What was heard is the turn's `transcript`, which is empty where that was nothing. Arguments and errors are those
-        of `say`.
+        of `say`. With `pauses`, the turn that is listened for has a `SpeechStatus` PAUSE as soon as the wearer may have
+        begun to speak over an answer: pause it, and tell by `playing`. VOICE follows, or RESUME: play on.
         """
-        spoken = Spoken(audio, frame, overlap, rate_hz, channels, True, language, codec)
+        spoken = Spoken(audio, frame, overlap, rate_hz, channels, True, language, codec, pauses)
         feeds = self._runner.run(self._core.listen(spoken, picture, **options))
         while (feed := self._runner.run(feeds.get())) is not None:
             yield Turn(feed, self._core, self._runner)
@@ -361,7 +363,7 @@ class Turn:
         """
         self._runner.call(partial(self._core.played, self._feed, segment, code_point))
 
-    def playing(self, seconds: float | None) -> None:
+    def playing(self, seconds: float | None, *, paused: bool = False) -> None:
         """Tell the server how much of the answer's sound was played, while it is being played.
 
         From then on the microphone's sound is sent with that, so that the answer is not taken for the wearer; and the
@@ -369,5 +371,6 @@ class Turn:
 
         Args:
             seconds: of the answer's sound, from its beginning; None: it is played no more.
+            paused: whether it is paused there.
         """
-        self._runner.call(partial(self._core.playing, self._feed, seconds))
+        self._runner.call(partial(self._core.playing, self._feed, seconds, paused))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Protocol
 
 from quizglass.session import AnswerAudio, Command, Interrupted, SpeechState, SpeechStatus, SpeechTranscript
@@ -21,6 +20,8 @@ class Speaker(Protocol):
     """Plays answers; `session.voice.device.Loudspeaker` is one."""
 
     volume: float
+    paused: bool
+    """Whether it is quiet, and keeps what is to be played."""
 
     @property
     def seconds(self) -> float | None:
@@ -51,48 +52,95 @@ async def converse(
         session: opened with `OutputProfile(aloud=True)`.
         microphone: pieces of 16-bit PCM, of one channel.
         rate_hz: samples a second.
-        speaker: plays answers. It is quiet with the first word of the wearer.
+        speaker: plays answers. It pauses when the wearer may have begun to speak, and is quiet with the first word.
         tell: takes what is printed about the questions.
         frame: name of the picture that they are about.
         options: of the questions.
     """
     following: set[asyncio.Task[None]] = set()
-    async for turn in session.listen(microphone, rate_hz=rate_hz, frame=frame, **options):
-        task = asyncio.create_task(_follow(turn, speaker, tell))
+    player = _Player(speaker)
+    async for turn in session.listen(microphone, rate_hz=rate_hz, frame=frame, pauses=True, **options):
+        task = asyncio.create_task(_follow(turn, player, tell))
         following.add(task)
         task.add_done_callback(following.discard)
     await asyncio.gather(*following)
 
 
-async def _follow(turn: AsyncTurn, speaker: Speaker, tell: Callable[[TurnSaid], None]) -> None:
+class _Player:
+    """The speaker, and the turn whose answer it plays."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self.speaker = speaker
+        self._turn: AsyncTurn | None = None
+        self._paused_by: AsyncTurn | None = None
+
+    async def play(self, turn: AsyncTurn, audio: AnswerAudio) -> None:
+        """Play more of a turn's answer."""
+        self.speaker.play(audio)
+        self._turn = turn
+        await self.tell()
+
+    async def pause(self, listening: AsyncTurn) -> None:
+        """Pause, for what may be a question."""
+        self._paused_by = listening
+        self.speaker.paused = True
+        await self.tell()
+
+    async def play_on(self, listening: AsyncTurn) -> None:
+        """It was none, or is over."""
+        if self._paused_by is listening:
+            self._paused_by, self.speaker.paused = None, False
+            await self.tell()
+
+    async def tell(self) -> None:
+        """Tell the server how far the answer is."""
+        if self._turn is not None:
+            await self._turn.playing(self.speaker.seconds, paused=self.speaker.paused)
+
+    async def wait(self, turn: AsyncTurn) -> None:
+        """Wait until the turn's answer is played, and tell the server meanwhile how far it is."""
+        while self._turn is turn and self.speaker.seconds is not None:
+            await self.tell()
+            await asyncio.sleep(_TELL_S)
+
+    async def over(self, turn: AsyncTurn) -> None:
+        """Tell the server that the turn's answer is played no more."""
+        if self._turn is turn:
+            self._turn = None
+            await turn.playing(None)
+
+    async def heed(self, turn: AsyncTurn, said: TurnSaid) -> None:
+        """Be quiet, louder or quieter, as the wearer wants it."""
+        match said:
+            case SpeechStatus(state=SpeechState.PAUSE):
+                await self.pause(turn)
+            case SpeechStatus(state=SpeechState.RESUME):
+                await self.play_on(turn)
+            case SpeechStatus(state=SpeechState.VOICE) | Interrupted() | SpeechTranscript(command=Command.STOP):
+                self.speaker.stop()
+                await self.tell()
+            case SpeechTranscript(command=Command.LOUDER):
+                self.speaker.volume *= _LOUDER
+            case SpeechTranscript(command=Command.QUIETER):
+                self.speaker.volume /= _LOUDER
+
+
+async def _follow(turn: AsyncTurn, player: _Player, tell: Callable[[TurnSaid], None]) -> None:
     playing: asyncio.Task[None] | None = None
     try:
         async for said in turn:
-            match said:
-                case SpeechStatus(state=SpeechState.VOICE) | Interrupted() | SpeechTranscript(command=Command.STOP):
-                    speaker.stop()
-                case SpeechTranscript(command=Command.LOUDER):
-                    speaker.volume *= _LOUDER
-                case SpeechTranscript(command=Command.QUIETER):
-                    speaker.volume /= _LOUDER
-                case AnswerAudio():
-                    speaker.play(said)
-                    playing = playing or asyncio.create_task(_tell_position(turn, speaker))
+            if isinstance(said, AnswerAudio):
+                await player.play(turn, said)
+                playing = playing or asyncio.create_task(player.wait(turn))
+            else:
+                await player.heed(turn, said)
             tell(said)
-        while playing is not None and speaker.seconds is not None:  # noqa: ASYNC110  # there is no event for it
-            await asyncio.sleep(_TELL_S)
+        if playing is not None:
+            await playing
     except ClientError:
         pass  # its notice says so
     finally:
+        await player.play_on(turn)
         if playing is not None:
             playing.cancel()
-            with suppress(asyncio.CancelledError):
-                await playing
-            await turn.playing(None)
-
-
-async def _tell_position(turn: AsyncTurn, speaker: Speaker) -> None:
-    """While the answer is played, tell the server how far it is."""
-    while True:
-        await turn.playing(speaker.seconds)
-        await asyncio.sleep(_TELL_S)
+        await player.over(turn)

@@ -17,6 +17,7 @@ from quizglass.session import Playing
 from quizglass_server.decoding.resampling import Resampler, Samples, mono
 from quizglass_server.domain.sound import Sound
 from quizglass_server.session.output.spoken import spoken
+from quizglass_server.session.voice.barge_in import Beside
 from quizglass_server.session.voice.intake import HEARD
 
 _RATE = HEARD.rate_hz
@@ -37,6 +38,8 @@ no linear filter of that length explains, such as the room's later answer, and i
 _WINDOW = 256
 _LEARNS = 3 * _RATE // 5
 """Samples of an answer's beginning of which nothing is heard: the filter has to be found first."""
+_FADES = _RATE // 20
+"""Samples for which a room goes on after what the filter explains."""
 _OWN_SHARE = 0.75
 """Share of the words of an answer, in its order, from which what was heard is taken for it."""
 _WORD = re.compile(r"[^\W_]+")
@@ -107,11 +110,31 @@ class EchoCanceller:
         self._at = 0
         self._heard: Signal = np.zeros(0)
         self._taps: Signal = np.zeros(0)
+        self._learnt = False
+        """Whether they were found in enough sound."""
         self._lag = 0
         """From a sample that is heard to the newest one that was played by then, as the filter sees it."""
         self._since = 0
         self._level = 0.0
         """Energy of a recent window from the microphone."""
+        self._paused_at: int | None = None
+        """Where the answer is paused; None: it is played."""
+        self._pause = 0
+        """Samples since then."""
+        self._plays_from = 0
+        """What was played before has been heard before a pause."""
+        self._left = 1.0
+
+    @property
+    def beside(self) -> Beside:
+        """What the last piece has beside the wearer's voice."""
+        return Beside(self._paused_at is None, not self._gone, self._left)
+
+    @property
+    def _gone(self) -> bool:
+        """Whether the answer is paused, and its echo has gone."""
+        latest = _TAPS - self._lag if len(self._taps) else _LATE
+        return self._paused_at is not None and self._pause > latest + _FADES
 
     def take(self, sound: bytes, playing: Playing) -> bytes:
         """What a piece has besides what was played.
@@ -121,34 +144,65 @@ class EchoCanceller:
             playing: what was being played when the piece began.
         """
         piece = np.frombuffer(sound, "<i2").astype(float)
-        at = round(playing.at * _RATE)
-        if playing.ask_id != self._ask_id or abs(at - self._at) > _JUMP_S * _RATE:
-            self._ask_id, self._at, self._heard = playing.ask_id, at, np.zeros(0)
-            self._taps = np.zeros(0)
+        self._follow(playing)
         self._at += len(piece)
-        self._heard = np.concatenate([self._heard, piece])[-_BLOCK:]
-        self._since += len(piece)
-        if not len(self._taps) or self._since >= _FIT_EVERY:
-            self._fit()
+        if self._paused_at is None:
+            self._heard = np.concatenate([self._heard, piece])[-_BLOCK:]
+            self._since += len(piece)
+            if not len(self._taps) or self._since >= _FIT_EVERY:
+                self._fit()
+        else:
+            self._pause += len(piece)
+            if self._gone:
+                self._left = 1.0
+                return sound
         left = self._without_rest(piece - self._echo(len(piece)), piece)
+        self._left = min(1.0, float((left**2).sum() / max(1.0, (piece**2).sum())))
         return bytes(np.clip(left, -32_768, 32_767).astype("<i2").tobytes())
 
+    def _follow(self, playing: Playing) -> None:
+        """The device plays on, pauses, or plays something else."""
+        at = round(playing.at * _RATE)
+        if playing.ask_id == self._ask_id and playing.paused:
+            if self._paused_at is None:
+                self._paused_at, self._pause = max(at, self._at), 0
+        elif playing.ask_id == self._ask_id and self._paused_at is not None:
+            self._at, self._heard, self._paused_at, self._plays_from = at, np.zeros(0), None, at
+        elif playing.ask_id != self._ask_id or abs(at - self._at) > _JUMP_S * _RATE:
+            self._ask_id, self._at, self._heard = playing.ask_id, at, np.zeros(0)
+            self._taps, self._learnt, self._paused_at, self._plays_from = np.zeros(0), False, None, 0
+
+    def _source(self, begin: int, end: int) -> Signal:
+        """What was played from one sample to another, without what is not heard any more, or not yet."""
+        source = self._played.between(self._ask_id, begin, end)
+        source[: max(0, self._plays_from - begin)] = 0.0
+        if self._paused_at is not None:
+            source[max(0, self._paused_at - begin) :] = 0.0
+        return source
+
     def _without_rest(self, left: Signal, piece: Signal) -> Signal:
-        """What is left of a piece, but where that is so little that it is a rest of the echo."""
+        """What is left of a piece, but where that is so little that it is a rest of the echo.
+
+        Where more would be left than there was, it is no echo that the filter explains, and nothing is removed.
+        """
         if not len(self._taps):
             return left
         for at in range(0, len(piece), _WINDOW):
             window = slice(at, at + _WINDOW)
+            if (left[window] ** 2).sum() > (piece[window] ** 2).sum():
+                left[window] = piece[window]
             self._level = max(float((piece[window] ** 2).sum()), _DECAY * self._level)
-            if len(self._heard) < _LEARNS or (left[window] ** 2).sum() < _LEFT * self._level:
+            if not self._learnt or (left[window] ** 2).sum() < _LEFT * self._level:
                 left[window] = 0.0
         return left
 
     def _fit(self) -> None:
         """Find the delay and the filter that turn the played sound into the recent sound from the microphone."""
-        self._since, self._taps = 0, np.zeros(0)
         heard = self._heard
-        played = self._played.between(self._ask_id, self._at - len(heard) - _LATE - _TAPS, self._at + _EARLY)
+        if self._learnt and len(heard) < _LEARNS:
+            return  # it plays on after a pause, in the same room
+        self._since, self._taps, self._learnt = 0, np.zeros(0), len(heard) >= _LEARNS
+        played = self._source(self._at - len(heard) - _LATE - _TAPS, self._at + _EARLY)
         if not len(heard) or np.sqrt((played**2).mean()) < _LOUD:
             return
         # played[place:][: len(heard)] lies beside what is heard; where does it fit best?
@@ -163,8 +217,7 @@ class EchoCanceller:
         if not len(self._taps):
             return np.zeros(size)
         end = self._at + self._lag
-        source = self._played.between(self._ask_id, end - size - _TAPS + 1, end)
-        return np.convolve(source, self._taps, "valid")
+        return np.convolve(self._source(end - size - _TAPS + 1, end), self._taps, "valid")
 
 
 def _correlated(short: Signal, long: Signal) -> Signal:

@@ -9,15 +9,12 @@ from typing import Protocol
 import numpy as np
 
 from quizglass_server.domain.sound import SoundFormat
+from quizglass_server.session.voice.barge_in import NOTHING, BargeIn, Beside
 
 VOICE = 0.5
 """Probability from which a window is voice."""
 SILENCE = 0.35
 """Probability below which it is none; between the two it is what the one before was."""
-BEGINS_WINDOWS = 3
-"""Windows of voice in a row that are a word."""
-GUARDED_WINDOWS = 3
-"""How many more have to be while an answer is played: what the echo canceller leaves comes in short pieces."""
 OVER_S = 0.7
 """Seconds of silence after which the wearer has spoken. Shorter answers sooner, and cuts off who pauses to think."""
 _QUIET_ROOM = 0.0015
@@ -97,16 +94,15 @@ class Endpointer:
 
     Args:
         detector: looks at windows; a new one.
-        begins: windows of voice in a row that are a word.
+        barge_in: knows its first word from what is played meanwhile; None: that of a device that does not pause.
         over_s: seconds of silence that end it.
     """
 
-    def __init__(self, detector: VoiceDetector, begins: int = BEGINS_WINDOWS, over_s: float = OVER_S) -> None:
+    def __init__(self, detector: VoiceDetector, barge_in: BargeIn | None = None, over_s: float = OVER_S) -> None:
         self._detector = detector
-        self._begins = begins
+        self._barge_in = barge_in or BargeIn()
         self._over_windows = max(1, round(over_s / _FORMAT.seconds(detector.window_bytes)))
         self._rest = b""
-        self._in_a_row = 0
         self._silent = 0
         self._was_voice = False
         self.spoke = False
@@ -117,18 +113,21 @@ class Endpointer:
         """Whether there was a word, and silence after it."""
         return self.spoke and self._silent >= self._over_windows
 
-    def take(self, sound: bytes, *, guarded: bool = False) -> None:
-        """Look at more sound; `guarded`: while an answer was played."""
-        begins = self._begins + GUARDED_WINDOWS * guarded
+    @property
+    def pausing(self) -> bool:
+        """Whether an answer is to be paused: its first word may have begun."""
+        return self._barge_in.pausing and not self.spoke
+
+    def take(self, sound: bytes, beside: Beside = NOTHING) -> None:
+        """Look at more sound, and `beside` what is played meanwhile."""
         sound, size = self._rest + sound, self._detector.window_bytes
         whole = len(sound) // size * size
         for at in range(0, whole, size):
-            self._window(self._detector.probability(sound[at : at + size]), begins)
+            self._window(self._detector.probability(sound[at : at + size]), beside)
         self._rest = sound[whole:]
 
-    def _window(self, probability: float, begins: int) -> None:
+    def _window(self, probability: float, beside: Beside) -> None:
         voice = probability >= (SILENCE if self._was_voice else VOICE)
         self._was_voice = voice
-        self._in_a_row = self._in_a_row + 1 if voice else 0
         self._silent = 0 if voice else self._silent + 1
-        self.spoke = self.spoke or self._in_a_row >= begins
+        self.spoke = self.spoke or self._barge_in.is_word(voice, probability, beside)

@@ -16,6 +16,7 @@ from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.roles.speech import Hearing
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.scheduling.places import Place
+from quizglass_server.session.voice.barge_in import NOTHING, WORD_WINDOWS, BargeIn
 from quizglass_server.session.voice.echo import EchoCanceller, PlayedSound
 from quizglass_server.session.voice.endpoint import Endpointer
 from quizglass_server.session.voice.intake import HEARD, MAX_PIECE_BYTES, intake
@@ -25,15 +26,21 @@ IDLE_S = 30.0
 """A speech of which nothing comes for so long is given up."""
 _BEFORE_S = 0.5
 """Sound before the first word that is heard with it, where the server waits for that."""
+_BEFORE_PAUSED_S = 2.0
+"""The same while an answer is paused, as it takes longer to be sure then."""
 _TIMES_LIVE = 1.5
 """Seconds of sound that a microphone gives in a second, at most, with what its clock is wrong by."""
-_BEGINS_PUSHED = 2
+_WORD_WINDOWS_PUSHED = 2
 """Windows that are a word where a button is held: the wearer means to speak."""
 _RETRY_S = 1.0
 
 
 class SpeechListener(Protocol):
     """Receives the progress of a speech."""
+
+    def pause(self, speech: Speech, *, pause: bool) -> None:
+        """The first word may have begun, and an answer is to be paused; or it had not, and is played on."""
+        ...
 
     def voice(self, speech: Speech) -> None:
         """The first word was heard."""
@@ -84,13 +91,14 @@ class Speech:
         """Pieces that it has; None: it has not ended."""
         self._hearing, self._pool, self._listener = hearing, pool, listener
         self._intake = intake(start)
-        begins = {} if start.ends_by_silence else {"begins": _BEGINS_PUSHED}
-        self._endpoint = Endpointer(pool.detector(), **begins)
+        word = WORD_WINDOWS if start.ends_by_silence else _WORD_WINDOWS_PUSHED
+        self._endpoint = Endpointer(pool.detector(), BargeIn(pauses=start.pauses, word=word))
         self._came = asyncio.Event()
         self._waiting: deque[SpeechAudio] = deque()
         self._echo = EchoCanceller(played)
         self.beside = ""
         """Name of the answer that was being played when its first word was heard; empty: none was."""
+        self._pausing = False
         self._began = monotonic()
         self._next_seq = 0
         self._whole = False
@@ -196,7 +204,8 @@ class Speech:
             if self._endpoint.spoke:
                 self._listener.voice(self)
                 break
-            while self.start.ends_by_silence and kept - len(before[0]) > _BEFORE_S * HEARD.bytes_per_second:
+            kept_s = _BEFORE_S if not self._pausing else _BEFORE_PAUSED_S
+            while self.start.ends_by_silence and kept - len(before[0]) > kept_s * HEARD.bytes_per_second:
                 kept -= len(before.popleft())
         return list(before)
 
@@ -207,6 +216,7 @@ class Speech:
                 # On another thread: the detector takes a tenth of a millisecond for each thirtieth of a second.
                 sound = await asyncio.to_thread(self._looked_at, self._waiting.popleft())
                 self._taken += 1
+                self._pause()
                 if sound:
                     yield sound
                 if self.end_seq is None and self.start.ends_by_silence and self._finished:
@@ -221,6 +231,13 @@ class Speech:
             else:
                 await self._more()
 
+    def _pause(self) -> None:
+        """Have an answer paused, or played on."""
+        if self._pausing != self._endpoint.pausing:
+            self._pausing = self._endpoint.pausing
+            if not self._endpoint.spoke:  # else that is what is told
+                self._listener.pause(self, pause=self._pausing)
+
     async def _more(self) -> None:
         self._came.clear()
         try:
@@ -231,10 +248,11 @@ class Speech:
 
     def _looked_at(self, audio: SpeechAudio) -> bytes:
         sound, playing = self._intake.take(audio.data), audio.playing
-        spoke = self._endpoint.spoke
+        spoke, beside = self._endpoint.spoke, NOTHING
         if playing is not None:
             sound = self._echo.take(sound, playing)
-        self._endpoint.take(sound, guarded=playing is not None)
+            beside = self._echo.beside
+        self._endpoint.take(sound, beside)
         if self._endpoint.spoke and not spoke and playing is not None:
             self.beside = playing.ask_id
         self.ledger.add("hearing", len(sound))

@@ -208,6 +208,12 @@ class Speeches:
 
     # What a speech tells: see `speech.SpeechListener`.
 
+    def pause(self, speech: Speech, *, pause: bool) -> None:
+        """See `SpeechListener.pause`."""
+        if not speech.over:
+            state = SpeechState.PAUSE if pause else SpeechState.RESUME
+            self._asker.emit(SpeechStatus(speech.id, state, speech.status.next_seq))
+
     def voice(self, speech: Speech) -> None:
         """See `SpeechListener.voice`."""
         if not speech.over:

@@ -20,7 +20,7 @@ from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_server.errors import EngineLost
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import serving
-from tests.support.sessions.session_links import link, opened, question, text, words
+from tests.support.sessions.session_links import eventually, link, opened, question, text, words
 from tests.support.sessions.speech import ALOUD, hearing_and_speaking, spoken, tone
 
 
@@ -221,11 +221,17 @@ async def test_a_poor_link_gets_less_sound(stage, aloud, quality, rate_hz):
 
 async def test_sound_waits_for_a_client_that_is_away_and_loses_nothing(tmp_path):
     async with hearing_and_speaking(tmp_path, session_unacknowledged_bytes=64 << 10) as stage:
-        stage.assistant.script = says(" ".join(f"Sentence number {at} of a long answer." for at in range(12)))
+        gate = stage.voice.gate = Gate()
+        stage.assistant.script = says(
+            " ".join(["Yes.", *(f"Sentence number {at} of a long answer." for at in range(12))])
+        )
         async with link(stage.target) as first:
             begun = await first.open(output=ALOUD)
             await first.say(question("a"))
             await first.until(AnswerAudio)
+            await gate.reached.wait()
+        await eventually(lambda: stage.rpc.sessions.get(begun.session_id, 0).link is None)
+        gate.open.set()  # what is said from here on is more than is kept of what a link has written
         last_seq = first.heard[-1][0]
         async with opened(stage.target, session_id=begun.session_id, last_seq=last_seq) as (second, _):
             assert (await finished(second, "a")).whole

@@ -82,3 +82,47 @@ async def test_words_of_the_answer_that_are_heard_are_no_question(stage, answeri
     await aloud.say(*loud, *[SpeechAudio("again", 25 + at, silence(0.04)) for at in range(25)])
     final = await aloud.until(SpeechTranscript, lambda each: each.final and each.ask_id == "again")
     assert final.text == ""
+
+
+PAUSING = SpeechStart("mic", ends_by_silence=True, pauses=True)
+
+
+def states(said):
+    return [each.state for _, each in said.heard if isinstance(each, SpeechStatus)]
+
+
+async def test_a_device_that_pauses_is_asked_to_before_a_word_is_heard(stage, answering, aloud):
+    await aloud.say(PAUSING, question("a"))
+    await aloud.until(AnswerSpoken)
+    wearer = np.frombuffer(tone(1.25), "<i2")
+    echo = np.concatenate([np.zeros(1600), ANSWER[:60_000] * ECHO])
+    echo[40_000 : 40_000 + len(wearer)] += wearer
+    pieces = heard("mic", echo)
+    before = next(at for at in range(len(pieces)) if at * PIECE / 2 >= 41_600)
+    await aloud.say(*pieces[:before])
+    await aloud.until(SpeechStatus, lambda each: each.state is SpeechState.PAUSE)
+    assert SpeechState.VOICE not in states(aloud)
+    at = before * PIECE / 32_000
+    alone = [SpeechAudio("mic", before + number, tone(0.04), Playing("a", at, paused=True)) for number in range(20)]
+    await aloud.say(*alone, *[SpeechAudio("mic", before + 20 + number, silence(0.04)) for number in range(25)])
+    final = await aloud.until(SpeechTranscript, lambda each: each.final)
+    assert final.text == "What is this?"
+    assert states(aloud) == [SpeechState.LISTENING, SpeechState.PAUSE, SpeechState.VOICE, SpeechState.ENDED]
+
+
+async def test_a_noise_pauses_an_answer_and_ends_nothing(stage, answering, aloud):
+    await aloud.say(PAUSING, question("a"))
+    await aloud.until(AnswerSpoken)
+    echo = np.concatenate([np.zeros(1600), ANSWER[:60_000] * ECHO])
+    echo[40_000:42_000] += np.frombuffer(tone(0.125), "<i2")
+    pieces = heard("mic", echo)
+    before = next(at for at in range(len(pieces)) if at * PIECE / 2 >= 42_000)
+    await aloud.say(*pieces[:before])
+    await aloud.until(SpeechStatus, lambda each: each.state is SpeechState.PAUSE)
+    at = before * PIECE / 32_000
+    await aloud.say(
+        *[SpeechAudio("mic", before + number, silence(0.04), Playing("a", at, True)) for number in range(30)]
+    )
+    await aloud.until(SpeechStatus, lambda each: each.state is SpeechState.RESUME)
+    assert states(aloud) == [SpeechState.LISTENING, SpeechState.PAUSE, SpeechState.RESUME]
+    assert stage.hearing.heard == []

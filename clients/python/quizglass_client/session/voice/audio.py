@@ -33,6 +33,7 @@ class Spoken:
     ends_by_silence: bool = False
     language: str = ""
     codec: str = "pcm16"
+    pauses: bool = False
 
 
 @dataclass(slots=True)

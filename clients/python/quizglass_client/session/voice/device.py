@@ -11,7 +11,8 @@ from typing import Any
 from quizglass.session import AnswerAudio
 from quizglass_client.errors import InvalidRequest
 
-_PIECE_S = 0.04
+_PIECE_S = 0.032
+"""A window of the server's detector of voices."""
 _MOST_PIECES = 250
 """Ten seconds of unread sound; older sound is dropped."""
 
@@ -92,6 +93,8 @@ class Loudspeaker:
         self._kind = (0, 0)
         self.volume = 1.0
         """Times what the sound is."""
+        self.paused = False
+        """Whether it is quiet, and keeps what is to be played."""
 
     def play(self, audio: AnswerAudio) -> None:
         """Play more of the answer.
@@ -116,7 +119,7 @@ class Loudspeaker:
     def stop(self) -> None:
         """Be quiet at once, and begin anew with the next sound."""
         with self._lock:
-            self._waiting, self._played = b"", 0
+            self._waiting, self._played, self.paused = b"", 0, False
 
     def close(self) -> None:
         """Let go of the device."""
@@ -138,7 +141,8 @@ class Loudspeaker:
     def _wanted(self, out: Any, *_: object) -> None:
         size = len(out)
         with self._lock:
-            data, self._waiting = self._waiting[:size], self._waiting[size:]
+            size_now = 0 if self.paused else size
+            data, self._waiting = self._waiting[:size_now], self._waiting[size_now:]
             self._played += len(data)
         out[:] = louder(data, self.volume).ljust(size, b"\0")
 
