@@ -34,14 +34,14 @@ async def run(setup: Setup) -> Part:
     ):
         setup.say("first words in clear and protected, in turn")
         times: dict[str, list[float]] = {"clear": [], "tls": []}
-        for number in range(setup.count(400, 6)):
+        for number in range(setup.count(250, 6)):
             question, (one, other) = stock.twins()
             ways = [("clear", plain, one), ("tls", safe, other)]
             for way, client, picture in ways if number % 2 else reversed(ways):
                 times[way].append(await first_words(client, question, picture) * 1e3)
         part.rows += _first_words(times["tls"], times["clear"])
         part.data["first_words_ms"] = times
-        seconds = setup.count(8, 1)
+        seconds = setup.count(5, 1)
         for name, server, given in (("in clear", clear, None), ("TLS and token", secret, access)):
             setup.say(f"connections a second, {name}")
             rate = await _connections(server, given, seconds)

@@ -32,7 +32,7 @@ async def run(setup: Setup) -> Part:
     async with serving(setup, "full", flags) as (server, stock), grpc.aio.insecure_channel(server.target) as channel:
         setup.say("four times as many clients as there is room for")
         await stock.ahead(setup.count(256, 16))
-        until = perf_counter() + setup.count(30, 3)
+        until = perf_counter() + setup.count(20, 3)
         asker = assistant_pb2_grpc.AssistantServiceStub(channel)  # type: ignore[no-untyped-call]
         health: Any = health_pb2_grpc.HealthStub(channel)
 

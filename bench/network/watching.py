@@ -50,7 +50,7 @@ async def _turns(setup: Setup, part: Part, name: str, without: LocalServer, watc
     setup.say(f"{name}: turns one at a time, in turn")
     times: dict[str, list[float]] = {"without": [], name: []}
     async with client_of(without) as plain, client_of(watched) as seen:
-        for number in range(setup.count(400, 6)):
+        for number in range(setup.count(250, 6)):
             question, (one, other) = stock.twins()
             ways = [("without", plain, one), (name, seen, other)]
             for way, client, picture in ways if number % 2 else reversed(ways):
@@ -68,7 +68,7 @@ async def _goodput(
     setup: Setup, part: Part, name: str, without: LocalServer, watched: LocalServer, stock: Stock
 ) -> None:
     setup.say(f"{name}: as many turns as there can be, in turn")
-    seconds = setup.count(10, 2)
+    seconds = setup.count(6, 2)
     rates: dict[str, list[float]] = {"without": [], name: []}
     async with client_of(without) as plain, client_of(watched) as seen:
         for number in range(setup.count(6, 1)):

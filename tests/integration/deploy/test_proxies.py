@@ -10,22 +10,24 @@ import ssl
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager
 from http.client import HTTPSConnection
 from pathlib import Path
 
 import grpc
 import pytest
 
+from quizglass.session import Restored
 from quizglass.v1 import pairing_pb2, pairing_pb2_grpc
 from quizglass_client import AsyncClient, AsyncSession, Unauthenticated
 from quizglass_client.access import Access, tls
 from quizglass_client.pairing import PairingLink, pair
+from quizglass_client.session.values import LinkRestored
 from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.network import login
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
-from tests.support.rpc_fakes import png
+from tests.support.rpc_fakes import png, serving
 from tests.support.tls import certificate, following
 from tests.support.web import CAPABILITIES, JSON, web_serving
 
@@ -95,14 +97,24 @@ def caddy(served, folder):
 @contextmanager
 def envoy(served, folder):
     """Envoy's configuration, with a certificate and ports of the test's own."""
+    ports = {50061: served.stage.rpc.port, 50062: served.web.port}
+    with configured("envoy.yaml", ports, folder) as started_proxy:
+        yield started_proxy
+
+
+@contextmanager
+def configured(name, ports, folder):
+    """Envoy with one of the examples, whose servers have other ports here."""
     port, shown = free_port(), certificate(folder)
-    text = (DEPLOY / "envoy" / "envoy.yaml").read_text()
+    text = (DEPLOY / "envoy" / name).read_text()
     for old, new in {
         '"0.0.0.0", port_value: 443': f'"127.0.0.1", port_value: {port}',
         "/etc/quizglass/tls/server.pem": str(shown.path),
         "/etc/quizglass/tls/server.key": str(shown.key),
-        "port_value: 50061": f"port_value: {served.stage.rpc.port}",
-        "port_value: 50062": f"port_value: {served.web.port}",
+        **{
+            f"address: 127.0.0.1, port_value: {old}": f"address: 127.0.0.1, port_value: {new}"
+            for old, new in ports.items()
+        },
     }.items():
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -142,6 +154,44 @@ async def test_a_question_a_session_and_the_page_pass_a_proxy(proxy, tmp_path, c
             assert (status, b"<title>quizglass</title>" in page) == (200, True)
             paired = await paired_through(where, authority, text)
     assert (paired.name, paired.target) == ("glasses", where)
+
+
+async def test_a_session_goes_on_at_another_server_when_its_own_is_replaced(tmp_path):
+    text, token = made("phone", [Permission.ASK], None)
+    TokenFile(tmp_path / "tokens").add(token)
+    async with AsyncExitStack() as stack:
+        stages = []
+        for number in range(3):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            stages.append(await stack.enter_async_context(serving(folder, tokens=tmp_path / "tokens")))
+        ports = dict(zip((50061, 50071, 50081), (stage.rpc.port for stage in stages), strict=True))
+        port, authority = stack.enter_context(configured("several.yaml", ports, tmp_path))
+        where = f"localhost:{port}"
+        async with AsyncClient(where, ca=authority, token=text) as client, asyncio.timeout(PATIENCE_S):
+            while not await client.healthy():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        session = await stack.enter_async_context(AsyncSession(where, ca=authority, token=text))
+        served = []
+        for _ in range(2):
+            for _ in range(2):
+                before = [len(stage.assistant.turns) for stage in stages]
+                assert (await session.answer("What?", png())).text == "45 crowns"
+                now = [len(stage.assistant.turns) for stage in stages]
+                served.append(next(n for n, (a, b) in enumerate(zip(before, now, strict=True)) if b > a))
+            stage = stages[served[-1]]
+            await stage.rpc.withdraw()
+            await stage.rpc.stop(5)
+        assert (await session.answer("What?", png())).text == "45 crowns"
+        assert served[0] == served[1] != served[2] == served[3], "it keeps its server, until that is gone"
+        restored = []
+        async with asyncio.timeout(PATIENCE_S):
+            async for news in session.news():
+                if isinstance(news, LinkRestored):
+                    restored.append(news.restored)
+                if len(restored) == 2:
+                    break
+        assert restored == [Restored.DIALOGUE] * 2
 
 
 def asked(port, authority, method, path, source="127.0.0.1"):

@@ -1,0 +1,36 @@
+"""The container image: how large it is, and how soon it serves, as a user that is not root with a read-only root."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+from pathlib import Path
+
+from bench.hostile.sections import Setup
+from bench.results import Row
+from bench.sections import Part
+
+MOST_MB = 700
+_CHECK = Path(__file__).parents[2] / "deploy" / "image" / "check.sh"
+_SAID = re.compile(r"image (\d+) MB, bundle (\d+) MB; ready after ([\d.]+) s as user (\S+), root read-only")
+
+
+async def run(setup: Setup) -> Part:
+    """Start the image that `make image` has made, with the bundle of `make demo`, and ask it a question.
+
+    Raises:
+        RuntimeError: there is no such image, it cannot be started here (root, buildah), or it gives no answer.
+    """
+    setup.say("starting the image of make image")
+    done = await asyncio.to_thread(subprocess.run, [str(_CHECK)], capture_output=True, text=True, check=False)
+    said = _SAID.search(done.stdout)
+    if done.returncode or said is None:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        raise RuntimeError(f"{_CHECK.name} ended with {done.returncode}: {last}; make image and make demo come first")
+    image, bundle, ready_s = (float(each) for each in said.groups()[:3])
+    rows = [
+        Row("image", image, "MB", "the demo's bundle beside it", bundle, None, f"<= {MOST_MB}", image <= MOST_MB),
+        Row(f"start to ready, as user {said[4]} with a read-only root", ready_s, "s"),
+    ]
+    return Part(rows, {})
