@@ -167,7 +167,9 @@ def _parse(content: bytes) -> Manifest:
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
-            raise BundleError(f"{MANIFEST}: {_key(first['loc'])}: {first['msg']}") from None
+            unknown = first["type"] == "extra_forbidden"
+            told = "this version knows no such key; build the bundle again" if unknown else first["msg"]
+            raise BundleError(f"{MANIFEST}: {_key(first['loc'])}: {told}") from None
         raise BundleError(f"{MANIFEST}: not valid JSON: {error}; copy it again") from None
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from quizglass_bundle.fields import Count, ManifestPart
 from quizglass_bundle.languages import DEFAULT_LANGUAGES, Languages
@@ -14,6 +15,9 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Step = Annotated[float, Field(ge=0, le=2)]
 """A difference of cosines."""
 Share = Annotated[float, Field(gt=0, le=1)]
+_GONE: Mapping[str, float] = {"quote_likeness": 0.0}
+"""Thresholds of earlier versions, each with the value at which it changed nothing. Manifests have every value written
+out, so bundles that were built before name them."""
 Shares = Annotated[tuple[Share, ...], Field(min_length=1, max_length=3)]
 
 
@@ -98,6 +102,13 @@ class Thresholds(ManifestPart):
     direct_accept: Probability | None = None
     """A draft that a search router would tell directly with a smaller probability goes the next likeliest way; None: it
     is given where nothing is likelier."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_gone(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        return {key: value for key, value in given.items() if key not in _GONE or value != _GONE[key]}
 
     def remembers(self, p_min: float) -> bool:
         """Whether memory is sure of an answer with this least token probability."""

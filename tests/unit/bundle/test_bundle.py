@@ -74,6 +74,18 @@ def test_an_intact_bundle_loads_and_hands_out_paths(root: Path) -> None:
     assert bundle.manifest.thresholds.image_accept == 0.0
 
 
+@pytest.mark.parametrize(("value", "loads"), [(0.0, True), (2.0, False)], ids=["changed nothing", "counted"])
+def test_a_bundle_of_before_loads_unless_it_used_a_threshold_that_is_gone(
+    root: Path, value: float, loads: bool
+) -> None:
+    write(root, document() | {"thresholds": {"image_accept": 0.5, "quote_likeness": value}})
+    if loads:
+        assert Bundle.load(root).manifest.thresholds.image_accept == 0.5
+        return
+    with pytest.raises(BundleError, match=r"thresholds\.quote_likeness: .*; build the bundle again"):
+        Bundle.load(root)
+
+
 def test_weights_beside_a_model_are_part_of_its_hash(root: Path) -> None:
     alone = Bundle.load(root).sha256("planner/model.onnx")
     content = document()
@@ -261,14 +273,14 @@ def test_a_bundle_says_which_languages_it_answers_in(root: Path, said: Any, lang
         (break_format, "format"),
         (break_language, r"languages\.0"),
         (break_languages, "languages"),
-        (break_spelling, r"roles\.planner\.max_token: Extra"),
+        (break_spelling, r"roles\.planner\.max_token: this version knows no such key"),
         (break_picture, r"roles\.planner\.picture: .*multiples of 28"),
         (break_deviation, r"roles\.planner\.picture\.std"),
         (break_mean, r"roles\.planner\.picture\.mean\.1"),
         (break_threshold, r"thresholds\.image_accept"),
         (break_kind, r"roles\.planner: .*cross-encoder"),
-        (break_form, r"roles\.planner\.picture: Extra"),
-        (break_decider, r"roles\.deciders\.linear\.max_token: Extra"),
+        (break_form, r"roles\.planner\.picture: this version knows no such key"),
+        (break_decider, r"roles\.deciders\.linear\.max_token: this version knows no such key"),
         (break_pairs, r"roles\.reranker\.max_tokens: Input"),
         (break_hash, r"files\.parity\.json\.sha256"),
     ],
