@@ -365,8 +365,7 @@ class Session:
             raise NotLocal(" and ".join(self._resources.asking.answers_elsewhere))
 
     def ask(self, ask: SessionAsk, message_id: int, ledger: ByteLedger | None = None) -> None:
-        """Ask a question."""
-        self.check_asked()
+        """Ask a question, for which `check_asked` was called when it began: a spoken one is heard first."""
         try:
             self._turns.ask(ask, message_id, ledger)
         except InvalidInput as error:
@@ -402,6 +401,7 @@ class Session:
                 self.emit(self._shelf.drop(sha256))
                 self._frames.arrived(sha256)
             case SessionAsk():
+                self.check_asked()
                 self.ask(said, message_id)
             case CancelAsk(ask_id=ask_id):
                 self._sound.cancel(Cause.CANCEL, only=ask_id)

@@ -21,8 +21,8 @@ from tests.support.rpc_fakes import Stage, serve_stage
 ALOUD = OutputProfile(aloud=True)
 RATE_HZ = 16_000
 LOUD = 8_000
-FORMANTS = (700, 90), (1_200, 110), (2_500, 160)
-"""Places and widths of those of an "a", in Hz."""
+VOWELS = (300, 2_300, 3_000), (700, 1_200, 2_500), (400, 800, 2_400), (500, 1_800, 2_500)
+"""Formants in Hz."""
 CANARY = b"\x5a\x11\x5a\x11\x5a\x11\x5a\x11"
 """Samples that are in no other sound."""
 
@@ -35,13 +35,19 @@ def tone(seconds: float, *, rate_hz: int = RATE_HZ, channels: int = 1) -> bytes:
 
 
 def vowels(seconds: float) -> bytes:
-    """Sound that Silero's detector takes for a voice: pulses of 120 to 150 Hz through the formants of vowels."""
+    """Sound that Silero's detector takes for a voice: pulses through the formants of vowels, five of them a second."""
     at = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
-    pitch = 135 + 15 * np.sin(2 * np.pi * 2.5 * at)
-    pulses = np.diff(np.floor(np.cumsum(pitch) / RATE_HZ), prepend=0.0)
-    spectrum, hertz = np.fft.rfft(pulses), np.fft.rfftfreq(len(pulses), 1 / RATE_HZ)
-    formants = sum(width**2 / ((hertz - place) ** 2 + width**2) for place, width in FORMANTS)
-    sound = np.fft.irfft(spectrum * formants, len(pulses)) * (0.6 - 0.4 * np.cos(2 * np.pi * 4 * at))
+    pulses = np.diff(np.floor(np.cumsum(140 + 21 * np.sin(2 * np.pi * 0.7 * at)) / RATE_HZ), prepend=0.0)
+    hertz, window, sound = np.fft.rfftfreq(1024, 1 / RATE_HZ), np.hanning(480), np.zeros(len(pulses))
+    for begin in range(0, len(pulses) - 480, 160):
+        vowel, share = divmod(begin / RATE_HZ * 5, 1)
+        this, after = (np.array(VOWELS[int(each) % len(VOWELS)]) for each in (vowel, vowel + 1))
+        formants = this + (after - this) * max(0.0, 2 * share - 1)
+        spectrum = 1 / np.sqrt(1 + (hertz / 500) ** 2)
+        for place, width in zip(formants, (70, 90, 130), strict=True):
+            spectrum = spectrum * place**2 / (place**2 - hertz**2 + 1j * hertz * width)
+        piece = np.fft.irfft(np.fft.rfft(pulses[begin:][:480] * window, 1024) * spectrum)[:480]
+        sound[begin : begin + 480] += piece * (0.15 + 0.85 * min(1.0, 1.5 * np.sin(np.pi * share)))
     return (sound / np.abs(sound).max() * LOUD).astype("<i2").tobytes()
 
 

@@ -12,11 +12,11 @@ WORD_WINDOWS = 3
 """Windows of voice in a row that are a word, where nothing is played."""
 _GUARDED_WINDOWS = 6
 """The same while an answer is played: what the echo canceller leaves comes in short pieces."""
-_LOUD_WINDOWS, _LOUD = 5, 0.75
-"""The same of those that the echo does not explain, and the share of the energy that is left of them."""
 _DOUBT_WINDOWS = 2
 """Windows of voice in a row from which the device pauses; one more after each time that it was not the wearer."""
 _MOST_DOUBT_WINDOWS = 5
+_LOUD_WINDOWS, _LOUD = 3, 0.75
+"""How many more are a word where the echo does not explain them, and the share of the energy that is left of those."""
 _DOUBTFUL = 0.2
 """Probability from which a window that the echo does not explain counts for that: soft voices begin so."""
 _ECHO_WINDOWS = 10
@@ -76,7 +76,7 @@ class BargeIn:
             return True
         if self.pausing:
             self._wait(voice, beside)
-            return self._loud >= _LOUD_WINDOWS
+            return self._loud >= self._doubt + _LOUD_WINDOWS
         if self._pauses and beside.playing and self._doubtful >= self._doubt:
             self.pausing, self._unpaused, self._silent = True, 0, 0
         return False
