@@ -12,6 +12,7 @@ from quizglass.values import Entry, Region
 from quizglass_client.cli import main
 from quizglass_server.domain import turns as domain
 from quizglass_server.errors import EngineFailed, EngineLost
+from quizglass_server.policies.table import PolicyStatus
 from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
 
 
@@ -288,6 +289,15 @@ def test_add_that_is_refused(quizglass):
     status, out, err = quizglass("knowledge", "add", "--id", "a", "--title", "")
     assert (status, out) == (1, "")
     assert "title: nothing says what it is; give a text or a title" in err
+
+
+def test_policies_that_lack_the_same_are_told_together(stage, quizglass):
+    stage.assistant.policy_statuses = (
+        PolicyStatus("quote", ()),
+        *(PolicyStatus(name, ("generator",)) for name in ("both", "none")),
+    )
+    out = " ".join(quizglass("capabilities")[1].split())
+    assert "not served both, none: the bundle has no generator" in out
 
 
 def test_capabilities_and_health(quizglass):

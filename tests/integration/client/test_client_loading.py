@@ -47,6 +47,21 @@ def test_help_and_version_load_neither_grpc_nor_commands(words: list[str], says:
     assert _loaded(_COMMAND.format(words, says)) == []
 
 
+def test_an_interrupt_while_a_command_loads_ends_it_without_a_traceback() -> None:
+    interrupted = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "quizglass_client.cli.chat":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from quizglass_client.cli import main
+sys.exit(main(["chat"]))
+"""
+    done = subprocess.run([sys.executable, "-c", interrupted], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from rich.live import Live
 from rich.table import Table
@@ -48,13 +48,10 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
         told = "any" if "*" in found.languages else ", ".join(found.languages)
         table.add_row(Text("languages", "dim"), Text(plain(told)))
     table.add_row(Text("policies", "dim"), _policies(found))
-    for policy, missing in found.not_served.items():
-        lacks = f"{policy}: the bundle has no {', '.join(missing)}"
-        table.add_row(Text("not served", "dim"), Text(plain(lacks), "dim"))
-    for roles in dict.fromkeys(found.works_without.values()):
-        names = [name for name, without in found.works_without.items() if without == roles]
-        less = f"{', '.join(roles)}: {', '.join(names)}"
-        table.add_row(Text("work without", "dim"), Text(plain(less), "dim"))
+    for roles, names in _by_lack(found.not_served):
+        table.add_row(Text("not served", "dim"), Text(plain(f"{names}: the bundle has no {roles}"), "dim"))
+    for roles, names in _by_lack(found.works_without):
+        table.add_row(Text("work without", "dim"), Text(plain(f"{roles}: {names}"), "dim"))
     table.add_row(Text("entries", "dim"), Text(str(found.entries)))
     state = Text(plain(found.knowledge)) if found.knowledge_ready else Text(f"{found.knowledge}, lost", "yellow")
     table.add_row(Text("knowledge", "dim"), state)
@@ -74,6 +71,13 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     table.add_row(Text("visual memory", "dim"), Text("yes" if found.memory else "no"))
     stdout().print(table)
     return OK
+
+
+def _by_lack(lacking: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """What is lacking, and the names of all policies that lack just that."""
+    for roles in dict.fromkeys(lacking.values()):
+        names = [name for name, lacks in lacking.items() if lacks == roles]
+        yield ", ".join(roles), ", ".join(names)
 
 
 def _policies(found: Capabilities) -> Text:
