@@ -22,6 +22,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from quizglass.hosts import host_and_port
 from quizglass_bundle.files import Bundle
 from quizglass_server import __version__, containment, descriptors
 from quizglass_server.config.address import MilvusAddress
@@ -101,7 +102,7 @@ class Running:
     @property
     def address(self) -> str:
         """What clients connect to."""
-        return _joined(self.services.settings.host, self.port)
+        return host_and_port(self.services.settings.host, self.port)
 
     @property
     def port(self) -> int:
@@ -120,7 +121,7 @@ class Running:
 
     def _url(self, host: str, port: int | None) -> str:
         scheme = "http" if self.services.network.tls is None else "https"
-        return "" if port is None else f"{scheme}://{_joined(host, port)}"
+        return "" if port is None else f"{scheme}://{host_and_port(host, port)}"
 
 
 @asynccontextmanager
@@ -402,10 +403,6 @@ def _check_packages(setting: str, packages: Collection[str], extra: str = "web")
     for name in packages:
         if find_spec(name.partition(".")[0]) is None or find_spec(name) is None:
             raise SettingsError(f"{setting}: {name} is not installed; in the clone: pip install '.[{extra}]'")
-
-
-def _joined(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _check_policy_name(name: str | None) -> None:

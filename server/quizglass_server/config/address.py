@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from quizglass.hosts import is_loopback
+from quizglass.hosts import host_and_port, is_loopback
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _DATABASE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -94,8 +94,7 @@ def _server(address: str) -> MilvusAddress:
     database = parts.path.strip("/")
     if database and not _DATABASE.fullmatch(database):
         raise ValueError(f"{database!r} is not the name of a Milvus database (letters, digits and _)")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return MilvusAddress(f"{parts.scheme}://{host}:{port}", database, parts.hostname)
+    return MilvusAddress(f"{parts.scheme}://{host_and_port(parts.hostname, port)}", database, parts.hostname)
 
 
 def web_origin(origin: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from quizglass.hosts import is_loopback
+from quizglass.hosts import host_and_port, is_loopback
 
 _PORT = {"http": 80, "https": 443}
 _API = "/v1"
@@ -28,8 +28,7 @@ class GeneratorAddress:
         return self.scheme != "https" and not is_loopback(self.host)
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}{self.path}"
+        return f"{self.scheme}://{host_and_port(self.host, self.port)}{self.path}"
 
 
 def generator_address(address: str | GeneratorAddress) -> GeneratorAddress:

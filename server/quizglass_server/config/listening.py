@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 
+from quizglass.hosts import host_and_port
 from quizglass_server.errors import SettingsError
 
 Refusal = OSError | ValueError
@@ -51,8 +52,9 @@ def cannot_listen(why: Refusal | None, host: str, port: int, setting: str = "por
     if is_no_address(why):
         named = setting.replace("port", "host")
         return SettingsError(f"{named}: there is no address {host}{because}; {what_to_do(why, setting)}")
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return SettingsError(f"{setting}: cannot listen on {address}{because}; {what_to_do(why, setting)}")
+    return SettingsError(
+        f"{setting}: cannot listen on {host_and_port(host, port)}{because}; {what_to_do(why, setting)}"
+    )
 
 
 def is_no_address(error: Refusal | None) -> bool:

@@ -16,6 +16,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from quizglass.convert import to_message
+from quizglass.hosts import host_and_port
 from quizglass.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
@@ -386,7 +387,7 @@ def _calls(services: Services, limits: Limits, sockets: Sockets, callers: Caller
 
 
 def _bind(server: grpc.aio.Server, host: str, port: int, network: Network) -> int:
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    address = host_and_port(host, port)
     try:
         if network.tls is None:
             return server.add_insecure_port(address)

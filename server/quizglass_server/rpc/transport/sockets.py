@@ -16,6 +16,8 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import unquote
 
+from quizglass.hosts import host_and_port
+
 _DESCRIPTORS = "/dev/fd"
 # Of Linux's `struct tcp_info`: the field tcpi_bytes_received, which is there since 4.1.
 _RECEIVED = struct.Struct("=128xQ")
@@ -127,10 +129,7 @@ def address_of(peer: str) -> Address | None:
 def name_of(peer: str) -> str:
     """A peer as address:port, "127.0.0.1:50123" or "[::1]:50123"; as it is where it has neither."""
     address = address_of(peer)
-    if address is None:
-        return peer
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return peer if address is None else host_and_port(*address)
 
 
 def _plain(host: str, port: int) -> Address | None:

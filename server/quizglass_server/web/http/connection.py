@@ -14,6 +14,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from quizglass.hosts import host_and_port
 from quizglass_server.errors import Overloaded
 from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.scheduling.clients import Client, address_group
@@ -116,8 +117,7 @@ class Connection(H11Protocol):
     def named(self, client: Client) -> tuple[str, str]:
         """Its address and port as logs have them, and the address that it asks for where that is another."""
         host, port = self.client or ("unknown", 0)
-        peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        return peer, client.address if client.address != address_group(host) else ""
+        return host_and_port(host, port), client.address if client.address != address_group(host) else ""
 
     def admit(self, client: Client) -> None:
         """Begin a request of a client.
