@@ -11,8 +11,10 @@ import argparse
 import asyncio
 import os
 import random
+import re
 import shutil
 import signal
+import ssl
 import struct
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from urllib.request import Request, urlopen
 
 import numpy as np
 
@@ -41,6 +44,7 @@ _LOST_S = 120.0
 _WARM = 0.25
 """Share of the time after which memory is expected not to grow: caches are full then."""
 _INSIDE = "SOAK_INSIDE"
+_CACHE = re.compile(r'^quizglass_cache_bytes\{cache="(\w+)"\} ([\d.e+]+)', re.MULTILINE)
 _CLOCK = """import os, mmap, struct, time
 with open(os.environ["SOAK_CLOCK"], "rb") as _file:
     _ahead = mmap.mmap(_file.fileno(), 8, access=mmap.ACCESS_READ)
@@ -58,8 +62,8 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
     """Turns that were neither answered nor refused."""
-    memory: list[tuple[float, float]] = field(default_factory=list)
-    """Hours since the start, and MiB of the server's processes, the generator's apart."""
+    memory: list[tuple[float, float, float]] = field(default_factory=list)
+    """Hours since the start, MiB of the server's processes, the generator's apart, and MiB that its caches hold."""
 
 
 @dataclass
@@ -126,6 +130,8 @@ async def _soak(seconds: float, setup: Setup) -> int:
         memory,
         "--generator-crashes",
         "1000",
+        "--operations-port",
+        "0",
     ]
     async with serving(setup, "soak", flags, access) as (server, stock):
         stage = Stage(setup, access, server, stock, tenants, clock, _INSIDE in os.environ, tokens)
@@ -225,11 +231,26 @@ async def _rotate(stage: Stage) -> None:
 
 
 async def _watch(stage: Stage, ends: float) -> None:
-    began = monotonic()
+    began = minute = monotonic()
     while monotonic() < ends:
         generators = sum(tree_mib(pid) for pid in _generators(stage.server.pid))
-        stage.tally.memory.append(((monotonic() - began) / 3600, tree_mib(stage.server.pid) - generators))
+        mib = tree_mib(stage.server.pid) - generators
+        caches = await asyncio.to_thread(_caches, stage)
+        stage.tally.memory.append(((monotonic() - began) / 3600, mib, sum(caches.values())))
+        if monotonic() >= minute:
+            held = ", ".join(f"{kind} {size:.0f}" for kind, size in caches.items())
+            print(f"minute {(minute - began) / 60:.0f}: {mib:.0f} MiB, of which caches {held}", flush=True)
+            minute += 60
         await asyncio.sleep(2)
+
+
+def _caches(stage: Stage) -> dict[str, float]:
+    """MiB that the server's caches hold, by kind."""
+    headers = {"authorization": f"Bearer {stage.access.token}"}
+    url = f"https://localhost:{stage.server.operations.rpartition(':')[2]}/metrics"
+    context = ssl.create_default_context(cafile=stage.access.authority)
+    with urlopen(Request(url, headers=headers), context=context, timeout=_LOST_S) as answer:
+        return {kind: float(size) / 2**20 for kind, size in _CACHE.findall(answer.read().decode())}
 
 
 def _generators(pid: int) -> list[int]:
@@ -239,13 +260,14 @@ def _generators(pid: int) -> list[int]:
 def _told(stage: Stage, seconds: float) -> int:
     """Say what happened; 1 where something was lost, or memory grew."""
     tally = stage.tally
-    hours, mib = np.array([each for each in tally.memory if each[0] * 3600 >= _WARM * seconds]).T
-    grows = float(np.polyfit(hours, mib, 1)[0])
-    error = float(np.std(mib)) / max(float(np.ptp(hours)), 1e-9)
+    hours, mib, cached = np.array([each for each in tally.memory if each[0] * 3600 >= _WARM * seconds]).T
+    grows, fills = (float(np.polyfit(hours, each, 1)[0]) for each in (mib - cached, cached))
+    error = float(np.std(mib - cached)) / max(float(np.ptp(hours)), 1e-9)
     print(f"turns and imports: {dict(tally.turns)}")
     print(f"faults: {dict(tally.faults)}" + ("" if stage.own_disk else "; not tried here: disk full"))
     print(f"neither answered nor told: {len(tally.lost)} {tally.lost[:5]}")
-    print(f"memory: {mib[0]:.0f} MiB, then {mib[-1]:.0f}; {grows:+.2f} MiB an hour (spread of a sample {error:.1f})")
+    print(f"memory: {mib[0]:.0f} MiB, then {mib[-1]:.0f}; caches, which have bounds, {fills:+.2f} MiB an hour")
+    print(f"memory beyond caches: {grows:+.2f} MiB an hour (spread of a sample {error:.1f})")
     told = seconds >= 1800
     if not told:
         print("growth an hour says little after so short a time, and counts for nothing here")
