@@ -204,6 +204,7 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
         "tags": ["van"],
         "domain": "cars",
         "seen": [],
+        "pictured": [],
         "found": ["Title: text"],
         "names": [],
         "query": None,
