@@ -10,7 +10,18 @@ import pytest
 
 import quizglass_client
 
-_HEAVY = ("grpc", "google.protobuf", "numpy", "PIL", "rich", "asyncio", "quizglass.v1", "quizglass_client.sync")
+_HEAVY = (
+    "grpc",
+    "google.protobuf",
+    "numpy",
+    "PIL",
+    "rich",
+    "asyncio",
+    "shtab",
+    "logging",
+    "quizglass.v1",
+    "quizglass_client.sync",
+)
 _RUN = """
 import json, sys
 from contextlib import redirect_stdout
@@ -74,6 +85,11 @@ sys.exit(main(["chat"]))
 )
 def test_commands_that_are_named_are_whole(words: list[str], says: str) -> None:
     _loaded(_COMMAND.format(words, says))
+
+
+def test_a_completion_script_completes_files_and_folders() -> None:
+    for says in ("_shtab_quizglass_ask___ca_COMPGEN=_shtab_compgen_files", "_COMPGEN=_shtab_compgen_dirs"):
+        _loaded(_COMMAND.format(["--print-completion", "bash"], says))
 
 
 def test_the_package_is_loaded_by_the_first_of_its_names() -> None:

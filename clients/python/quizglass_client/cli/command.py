@@ -8,8 +8,6 @@ import sys
 import warnings
 from collections.abc import Collection, Sequence
 
-import shtab
-
 from quizglass import __version__
 from quizglass.text import escape_unencodable_output
 from quizglass_client.cli import subcommands
@@ -50,7 +48,13 @@ def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
     """
     top = argparse.ArgumentParser(prog="quizglass", description="Ask a quizglass server about pictures.")
     top.add_argument("--version", action="version", version=f"quizglass {__version__}")
-    shtab.add_argument_to(top, _COMPLETION, help="print a completion script for a shell, e.g. bash or zsh")
+    completion = "print a completion script for a shell, e.g. bash or zsh"
+    if words is None:
+        import shtab
+
+        shtab.add_argument_to(top, _COMPLETION, help=completion)
+    else:
+        top.add_argument(_COMPLETION, metavar="SHELL", help=completion)
     subcommands.server(top)
     common = argparse.ArgumentParser(add_help=False)
     subcommands.server(common, again=True)

@@ -1,19 +1,18 @@
 """What a command is declared with. Each declares its arguments beside what it does; its name and help stand in a table.
 
 Modules of commands need gRPC and more, which take longer to load than all that `quizglass --help` does: those that the
-command line does not name are not loaded.
+command line does not name are not loaded. Nor is shtab, but to print a completion script.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import shtab
 
 from quizglass import PORT
 
@@ -122,12 +121,17 @@ def server(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
 
 def file(argument: argparse.Action) -> None:
     """Have shells complete file names."""
-    argument.complete = shtab.FILE  # type: ignore[attr-defined]
+    _complete(argument, "FILE")
 
 
 def folder(argument: argparse.Action) -> None:
     """Have shells complete names of folders."""
-    argument.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    _complete(argument, "DIRECTORY")
+
+
+def _complete(argument: argparse.Action, what: str) -> None:
+    if (shtab := sys.modules.get("shtab")) is not None:  # it was loaded to print a completion script
+        argument.complete = getattr(shtab, what)  # type: ignore[attr-defined]
 
 
 def max_tokens(parser: argparse.ArgumentParser) -> None:
