@@ -1,9 +1,9 @@
 """`python -m bench.accuracy.same_answers BEFORE [AFTER]`: whether two checkouts answer alike, byte for byte.
 
 Serves one bundle from each checkout, over stores of their own with the same drawn world, and asks the same questions
-under every policy, one turn at a time. Two tokens that are nearly as likely may be chosen otherwise on a busy machine:
-`--twice` asks BEFORE again, and so says how much it differs from itself. Answers are kept as they come, and a run that
-was interrupted goes on where it stopped.
+under every policy that both serve, one turn at a time. `git worktree add FOLDER COMMIT` makes a checkout. On a busy
+machine two tokens that are nearly as likely may be chosen otherwise: `--twice` asks BEFORE again, and so says how much
+it differs from itself. Answers are kept as they come, and a run that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ async def _ask_all(
 
 
 def compared(name: str, before: Sequence[Record], after: Sequence[Record]) -> int:
-    """How many answers differ, each of which is printed."""
+    """How many answers differ, each of which is printed; policies that only one of the two serves do not count."""
     total = differ = 0
     for one, other in zip(before, after, strict=True):
-        for policy in sorted({*one["answers"], *other["answers"]}):
-            old, new = one["answers"].get(policy), other["answers"].get(policy)
+        for policy in sorted(one["answers"].keys() & other["answers"].keys()):
+            old, new = one["answers"][policy], other["answers"][policy]
             total, differ = total + 1, differ + (old != new)
             if old != new:
                 print(f"{one['id']}, {policy}: {old!r}; {name}: {new!r}")
