@@ -14,8 +14,8 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.intents import Intent
-from quizglass_server.steps.language.wording import shares_name
-from quizglass_server.steps.quoting import beginning_of
+from quizglass_server.steps.language.wording import shares_name, words
+from quizglass_server.steps.quoting import LONGEST_ANSWER, beginning_of
 
 REPLIES = {
     Intent.GREETING: "Hello! Ask me about what you see.",
@@ -74,11 +74,21 @@ async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> D
     if intent in (Intent.KIND, Intent.WHICH) and (draft := await tools.quote(own)).text:
         named = intent is Intent.KIND or shares_name(draft.text, entry.title)
         return tools.tell(draft if named else replace(draft, text=f"{entry.title}: {draft.text}"))
-    if intent is Intent.OVERVIEW and own and (text := beginning_of(own[0])):
+    if own and (text := _beginning(intent, own[0], tools.start().question)):
         (first,) = tools.show(own[:1])
         return tools.tell(Draft(text, finish=FinishReason.COMPLETE, shown=(first.id,), kind=AnswerKind.QUOTED))
     title = " ".join(entry.title.split())
     return tools.tell(Draft(title, finish=FinishReason.COMPLETE, shown=(entry.id,), kind=AnswerKind.NAMED))
+
+
+def _beginning(intent: Intent, own: Evidence, question: str) -> str:
+    """How an entry's text begins; where a kind is asked for that its title does not name, with the title in front."""
+    if intent is Intent.OVERVIEW:
+        return beginning_of(own)
+    if intent is Intent.WHICH and {word.key for word in words(question)} & {word.key for word in words(own.title)}:
+        return ""
+    first = beginning_of(own, 0)
+    return f"{own.title}: {first}" if first and len(first.split()) < LONGEST_ANSWER else ""
 
 
 def _with_article(noun: str) -> str:

@@ -202,11 +202,11 @@ def _follows(one: NoteSentence, other: NoteSentence) -> bool:
     return one.text.endswith(";") and other.evidence is one.evidence and other.place == one.place + 1
 
 
-def beginning_of(evidence: Evidence) -> str:
-    """How a passage begins: its first sentence, and the following ones as far as they are short together."""
+def beginning_of(evidence: Evidence, most: int = LONGEST_ANSWER) -> str:
+    """How a passage begins: its first sentence, and the following ones as far as they have `most` words together."""
     taken: list[str] = []
     for sentence in _split(_untitled(evidence.text, evidence.title)):
-        if taken and len(" ".join((*taken, sentence)).split()) > LONGEST_ANSWER:
+        if taken and len(" ".join((*taken, sentence)).split()) > most:
             break
         taken.append(sentence)
     return " ".join(taken)

@@ -141,7 +141,6 @@ async def test_without_a_line_for_sentences_their_words_alone_decide() -> None:
     [
         ("A roadster of 1968.", 0.0, "Velmora: A roadster of 1968."),
         ("The Velmora is a roadster.", 0.0, "The Velmora is a roadster."),
-        ("A roadster of 1968.", 1.0, "Velmora"),
     ],
 )
 async def test_which_of_a_kind_it_is_is_its_name_and_what_its_text_says(text: str, accept: float, told: str) -> None:
@@ -150,3 +149,20 @@ async def test_which_of_a_kind_it_is_is_its_name_and_what_its_text_says(text: st
     events = await world.ask(turn("Which car is this?"))
     assert done(events).answer == told
     assert verdict(events).outcome is VerdictOutcome.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("Which car is this?", f"{VELMORA.title}: A roadster of 1968."),
+        ("What kind of car is this?", f"{VELMORA.title}: A roadster of 1968."),
+        (f"Which {VELMORA.title} is this?", VELMORA.title),
+    ],
+)
+async def test_a_kind_that_no_sentence_clearly_says_is_the_name_and_how_the_text_begins(
+    question: str, told: str
+) -> None:
+    world = World(quote_accept=1.0, answers=Answers.QUOTE)
+    world.models.sees = False
+    world.knowledge.chunks = [ChunkHit(VELMORA, "A roadster of 1968. It won twice.", 0.9)]
+    assert done(await world.ask(turn(question))).answer == told

@@ -41,6 +41,8 @@ class Intent(StrEnum):
 
 
 _CONTRACTIONS = re.compile(r"\b(?:(what|who|that|where|how|here)'?s|(it|he|she|this|which)'s)\b")
+_EMPHASIS = re.compile(r"\b(what|who|which|whose|how) (?:on earth|in the world|the (?:heck|hell|devil)|exactly)\b")
+"""Words behind a question word that ask for nothing more."""
 _PIECE_END = re.compile(r"[.,!?;:…]+")
 _ARE = re.compile(r"\b(what|who|these|those|they|you)'?re\b")
 _YOU_TELL = (
@@ -97,13 +99,13 @@ _KIND = (
 _OWNER = (rf"whose(?: {_NOUN})? {_BE} {_THIS}", rf"(?:who|whom) does {_THIS}(?: [\w-]+)? belong to")
 _NONE = rf"(?!(?:{_ATTRIBUTE}|one|thing|exactly|of)\b)"
 """Not before a noun that asks for more, or for no kind."""
-_AT_ALL = r"(?: (?:on earth|the heck|the hell|exactly|of (?:them|these|those)))"
+_OF_THEM = r"(?: of (?:them|these|those))"
 _WHICH = (rf"(?:what|which) {_NONE}(?:[\w-]+ )?{_NONE}[\w-]+ {_BE} {_THIS}",)
 _IDENTITY = (
     rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
     r"who (?:is|are|was|were) (?:this|that|these|those) (?:little|old|young|big|small|nice) [\w-]+",
     rf"(?:which|what) (?:one|thing) {_BE} {_THIS}",
-    rf"(?:what|who|which){_AT_ALL}? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
+    rf"(?:what|who|which){_OF_THEM}? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
     rf"(?:what|who) {_THIS} {_BE}(?: called)?",
     rf"what (?:do you|does one|do they|do we|do people|do i|would you) call {_THIS}(?: {_NOUN})?",
     rf"what {_BE} (?:{_THIS}|(?:this|that|these|those) {_NOUN}) (?:called|named)",
@@ -152,6 +154,7 @@ _OVERVIEW = (
     rf"(?:i would like|i'd like|i want) to hear (?:something |more )?about {_THING}",
     rf"read(?: me| us)?(?: out)? what i (?:wrote|noted|have noted|have written|put)(?: down)?{_ABOUT}",
     rf"what is (?:special|interesting) about {_THING}",
+    r"what (?:has )?happened (?:here|there)",
 )
 _TALK = {
     Intent.GREETING: (
@@ -210,7 +213,7 @@ def intent_of(question: str) -> Intent:
         return Intent.FACT
     if (talk := _talk_of(question)) is not None:
         return talk
-    asked = _LEAD.sub("", _plain(question), count=1)
+    asked = _EMPHASIS.sub(r"\1", _LEAD.sub("", _plain(question), count=1))
     for text in (asked, _TAIL.sub("", asked)):
         if (intent := _matching(text, _ASKING)) is not None:
             return intent

@@ -59,6 +59,7 @@ ASKED = {
         What is the name of this building?
         What exactly is this?
         What on earth is that thing?
+        What the heck is this fruit?
         what is this one called
         How is this called?
         How do you call this?
