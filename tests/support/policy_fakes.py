@@ -75,6 +75,7 @@ class ScriptedTools:
         reads_entries: whether entries tell more than their captions.
         finds_pictures: whether prompts show pictures that a text finds.
         sees_pictures: whether the generator is shown the picture.
+        pictured: whether the question came with one.
         searches_text: whether there is anything to search by text.
         named: what the question names of the picture.
         tags: what a classifier says of the picture.
@@ -98,6 +99,7 @@ class ScriptedTools:
         reads_entries: bool = True,
         finds_pictures: bool = False,
         sees_pictures: bool = False,
+        pictured: bool = True,
         searches_text: bool = True,
         named: tuple[str, ...] = (),
         tags: tuple[str, ...] = (),
@@ -107,6 +109,7 @@ class ScriptedTools:
         self.reads_entries = reads_entries
         self.finds_pictures = finds_pictures
         self.sees_pictures = sees_pictures
+        self.pictured = pictured
         self.searches_text = searches_text
         self.named = named
         self._tags = tags

@@ -38,7 +38,8 @@ class Quote:
         tags = () if seen else await tools.tags()
         query = " ".join((question, *tags[:1]))
         found = await tools.search_text([query])
-        draft = await tools.quote(quotable(found, question, tags, recognised=bool(seen)))
+        may = quotable(found, question, tags, pictured=tools.pictured, recognised=bool(seen))
+        draft = await tools.quote(may)
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
 
 

@@ -33,6 +33,11 @@ class Tools(Protocol):
         ...
 
     @property
+    def pictured(self) -> bool:
+        """Whether the question came with a picture."""
+        ...
+
+    @property
     def sees_pictures(self) -> bool:
         """Whether the generator is shown the picture, and could say what is in it."""
         ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
-from quizglass_server.steps.language.wording import shares_name, stands_in, words
+from quizglass_server.steps.language.wording import shares_name, shares_part, stands_in, words
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import shortened, texts
 
@@ -26,8 +27,8 @@ MOST_SENTENCES = 32
 """Of all evidence, how many are weighed."""
 LONGEST_ANSWER = 30
 """Words beyond which no second sentence is added: an answer is heard, not read."""
-_NEAR = 0.6
-"""Share of the best sentence's score from which a second one answers as well."""
+_MAY = 0.2
+"""Score from which a second sentence is told beside the best: it may be the one that answers, or the other half."""
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in"
     r"|[Tt]el|vol|Jr|Sr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
@@ -64,15 +65,20 @@ def sentences_of(evidence: Sequence[Evidence]) -> list[NoteSentence]:
     return list(found.values())[:MOST_SENTENCES]
 
 
-def may_answer(title: str, question: str, tags: Sequence[str], *, recognised: bool) -> bool:
+def may_answer(title: str, question: str, tags: Sequence[str], *, pictured: bool, recognised: bool) -> bool:
     """Whether an entry of this title that was found by text may be quoted.
 
-    A question that points asks about what the picture shows: where that is recognised, or not known at all, another
-    entry answers only if the question names it, or a classifier says that the picture shows it.
+    One that the question names may, or that a classifier says the picture shows. A question that points asks about what
+    the picture shows: no other entry answers it, and none any question where that is recognised. A question beside a
+    picture may mean what it shows without pointing ("How much are the tickets?"), and one that points without a picture
+    what was spoken of: either has to name part of the title.
     """
     if any(shares_name(text, title) for text in (question, *tags)):
         return True
-    return not recognised and not may_point(question)
+    points = may_point(question)
+    if recognised or (pictured and points):
+        return False
+    return not (pictured or points) or shares_part(question, title)
 
 
 def of_named(found: Sequence[Evidence], question: str) -> Sequence[Evidence]:
@@ -80,9 +86,12 @@ def of_named(found: Sequence[Evidence], question: str) -> Sequence[Evidence]:
     return [item for item in found if shares_name(question, item.title)] or found
 
 
-def quotable(found: Sequence[Evidence], question: str, tags: Sequence[str], *, recognised: bool) -> Sequence[Evidence]:
+def quotable(
+    found: Sequence[Evidence], question: str, tags: Sequence[str], *, pictured: bool, recognised: bool
+) -> Sequence[Evidence]:
     """The passages found by text that may answer (`may_answer`); those of named entries alone if there are any."""
-    return of_named([item for item in found if may_answer(item.title, question, tags, recognised=recognised)], question)
+    may = [item for item in found if may_answer(item.title, question, tags, pictured=pictured, recognised=recognised)]
+    return of_named(may, question)
 
 
 def rested_on(answer: str, citations: Sequence[Citation], evidence: Sequence[Evidence]) -> list[NoteSentence]:
@@ -152,7 +161,7 @@ async def compare(encoder: TextEncoder, question: str, found: Sequence[NoteSente
 
 
 def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float) -> list[NoteSentence]:
-    """The sentences that answer, in their own order: the best one, and another that answers as well.
+    """The sentences that answer, in their own order: the best one, and another that may answer, too.
 
     Args:
         found: what was weighed.
@@ -170,15 +179,15 @@ def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float
     )
     if not ranked or ranked[0].score < accept:
         return []
-    best, others = ranked[0], ranked[1:]
-    second = next((other for other in others if other.evidence.entry_id == best.evidence.entry_id), None)
-    if (
-        second is None
-        or second.score < max(accept, _NEAR * best.score)
-        or _words(best) + _words(second) > LONGEST_ANSWER
-    ):
-        return _completed([best], found)
-    return _completed([best, second], found)
+    best = ranked[0]
+    beside = (
+        other
+        for other in ranked[1:]
+        if other.score >= _MAY
+        and other.evidence.entry_id == best.evidence.entry_id
+        and _words(best) + _words(other) <= LONGEST_ANSWER
+    )
+    return _completed([best, *islice(beside, 1)], found)
 
 
 def _completed(quoted: Sequence[NoteSentence], found: Sequence[NoteSentence]) -> list[NoteSentence]:

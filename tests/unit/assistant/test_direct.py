@@ -20,8 +20,12 @@ async def test_an_overview_is_how_the_entry_begins() -> None:
     assert (draft.text, draft.kind) == ("about Aloe's own", AnswerKind.QUOTED)
 
 
-@pytest.mark.parametrize(("quoted", "answer"), [("He is a terrier.", "He is a terrier."), (None, "Rex")])
-async def test_a_kind_is_what_the_note_says_or_else_the_title(quoted: str | None, answer: str) -> None:
+@pytest.mark.parametrize(
+    ("quoted", "answer"), [("He is a terrier.", "He is a terrier."), (None, "Rex's own: about Rex's own")]
+)
+async def test_a_kind_is_what_the_note_says_or_else_the_title_and_how_it_begins(
+    quoted: str | None, answer: str
+) -> None:
     tools = ScriptedTools(pictures=seen("Rex"), **{"about Rex's own": [quoted]})
     draft = await answer_by_entry(Intent.KIND, tools)
     assert draft is not None

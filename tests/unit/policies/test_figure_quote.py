@@ -30,7 +30,8 @@ async def test_the_recognised_entry_is_quoted_and_no_text_is_searched_for() -> N
         ("When do I water this?", ("fern",), False, ["Fern"]),  # a classifier names it
         ("Is he dangerous?", (), False, []),
         ("When were we here?", (), False, []),
-        ("When is bin day?", (), False, ["Bins of May", "Fern"]),  # it points at nothing
+        ("When is bin day?", (), False, ["Bins of May"]),  # it points at nothing, and names part of a title
+        ("When is the last collection?", (), False, []),  # of what is seen, perhaps
         ("How old is this?", (), True, []),  # another thing's note says nothing of a recognised one
         ("Is it older than the fern?", (), True, ["Fern"]),
     ],
@@ -48,3 +49,17 @@ async def test_another_note_is_quoted_only_where_it_is_meant(
     weighed = tools.of("quote")[-1].name
     assert weighed == ", ".join(f"what the note on {title} says" for title in quoted)
     assert draft.refused is AbstainReason.NO_EVIDENCE
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("When is the last collection?", ["Bins of May", "Fern"]),
+        ("When is it?", []),
+        ("Is it bin day?", ["Bins of May"]),
+    ],
+)
+async def test_without_a_picture_any_note_may_answer_what_points_at_nothing(question: str, quoted: list[str]) -> None:
+    tools = ScriptedTools(question=question, pictured=False, found=[note("Bins of May"), note("Fern")])
+    await Quote().answer(tools)
+    assert tools.of("quote")[-1].name == ", ".join(f"what the note on {title} says" for title in quoted)

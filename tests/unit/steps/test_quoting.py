@@ -10,6 +10,7 @@ from quizglass_server.steps.quoting import (
     beginning_of,
     chosen,
     joined,
+    may_answer,
     of_named,
     sentences_of,
 )
@@ -66,10 +67,10 @@ def test_marks_of_lists_and_the_title_above_are_left_out() -> None:
     assert said("Aloe: - Water it.\n2. Turn it.\n---\n* No sun") == ["Water it.", "Turn it.", "No sun"]
 
 
-def test_the_best_sentence_is_quoted_and_a_second_one_that_answers_as_well() -> None:
+def test_the_best_sentence_is_quoted_and_a_second_one_that_may_answer_too() -> None:
     found = sentences_of([note("One. Two. Three. Four.")])
-    assert joined(chosen(found, [0.1, 0.52, 0.2, 0.9], 0.5)) == "Four."
-    assert joined(chosen(found, [0.1, 0.6, 0.2, 0.9], 0.5)) == "Two. Four."
+    assert joined(chosen(found, [0.1, 0.15, 0.12, 0.9], 0.5)) == "Four."
+    assert joined(chosen(found, [0.1, 0.3, 0.25, 0.9], 0.5)) == "Two. Four."
     assert chosen(found, [0.1, 0.4, 0.2, 0.3], 0.5) == []
     assert chosen([], [], 0.0) == []
 
@@ -97,6 +98,8 @@ def test_two_sentences_that_are_long_together_are_one_too_many() -> None:
     long = "word " * (LONGEST_ANSWER - 5)
     found = sentences_of([note(f"{long.strip()}. And seven more words stand in here.")])
     assert len(chosen(found, [0.9, 0.9], 0.5)) == 1
+    found = sentences_of([note(f"{long.strip()}. And seven more words stand in here. Three stand here.")])
+    assert joined(chosen(found, [0.9, 0.9, 0.3], 0.5)).endswith("Three stand here.")
 
 
 def test_an_overview_is_how_the_note_begins() -> None:
@@ -116,3 +119,26 @@ def test_of_what_was_found_the_entries_that_a_question_names_are_quoted_alone() 
     found = [note("Eggs daily.", "Our hens", "hens"), note("3 eggs.", "Pancakes, Aunt Jo's", "pancakes")]
     assert of_named(found, "How many eggs go into Aunt Jo's pancakes?") == found[1:]
     assert of_named(found, "How many eggs do I need?") == found
+
+
+@pytest.mark.parametrize(
+    ("question", "pictured", "recognised", "may"),
+    [
+        ("How much are the tickets?", False, False, True),
+        ("How much are the tickets?", True, False, False),
+        ("How much are the cathedral's tickets, and is the cathedral open?", True, False, True),
+        ("How much is it to get into the cathedral?", True, False, False),
+        ("How much is it to get into the cathedral?", False, False, True),
+        ("How much is it?", False, False, False),
+        ("How much is it to get into the cathedral in Berlin?", True, True, True),
+        ("How much are the cathedral's tickets?", True, True, False),
+    ],
+)
+def test_an_entry_found_by_text_answers_what_may_be_about_it(
+    question: str, pictured: bool, recognised: bool, may: bool
+) -> None:
+    assert may_answer("Berlin, the cathedral", question, (), pictured=pictured, recognised=recognised) is may
+
+
+def test_an_entry_that_a_classifier_sees_may_answer() -> None:
+    assert may_answer("Koala", "What does it eat?", ["koala"], pictured=True, recognised=False)

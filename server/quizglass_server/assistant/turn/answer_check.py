@@ -26,7 +26,6 @@ from quizglass_server.steps.quoting import (
     chosen,
     compare,
     joined,
-    of_named,
     quotable,
     rested_on,
     sentences_of,
@@ -143,9 +142,11 @@ class AnswerCheck:
         if seen:
             return await self._lookups.own_texts(seen)
         found, question = [item for item in used if item.origin is Origin.TEXT_SEARCH], self._turn.question
-        if not found or self._turn.picture is None:
-            return of_named(found, question)
-        return quotable(found, question, await self._context.tags(), recognised=False)
+        if not found:
+            return found
+        pictured = self._turn.picture is not None
+        tags = await self._context.tags() if pictured else ()
+        return quotable(found, question, tags, pictured=pictured, recognised=False)
 
     async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
         """How well sentences answer, as `quote_accept` is held against; None where there is no time."""

@@ -121,6 +121,11 @@ class Toolbox:
         return resources.models[TEXT_ENCODER] is not None or bool(resources.sources.that_find("text"))
 
     @property
+    def pictured(self) -> bool:
+        """Whether the question came with a picture."""
+        return self._turn.picture is not None
+
+    @property
     def sees_pictures(self) -> bool:
         """Whether the generator sees the picture."""
         generator = self._resources.models[GENERATOR]

@@ -63,10 +63,18 @@ def shares_name(text: str, title: str) -> bool:
 
     A plural counts as its singular.
     """
-    said = {_singular(word.key) for word in words(text)}
-    named = [_singular(word.key) for word in words(title)]
-    telling = [word for word in named if len(word) > _SHORT] or named
-    return bool(telling) and all(word in said for word in telling)
+    telling = _telling(title)
+    return bool(telling) and telling <= {_singular(word.key) for word in words(text)}
+
+
+def shares_part(text: str, title: str) -> bool:
+    """Whether a text has any of the words that `shares_name` wants all of."""
+    return not _telling(title).isdisjoint(_singular(word.key) for word in words(text))
+
+
+def _telling(title: str) -> set[str]:
+    named = {_singular(word.key) for word in words(title)}
+    return {word for word in named if len(word) > _SHORT} or named
 
 
 def _singular(word: str) -> str:
