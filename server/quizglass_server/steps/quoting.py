@@ -17,6 +17,7 @@ from quizglass.values import Citation, Origin
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.steps.language.asked_kind import says_which
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import shares_name, shares_part, stands_in, words
@@ -29,6 +30,8 @@ LONGEST_ANSWER = 30
 """Words beyond which no second sentence is added: an answer is heard, not read."""
 _MAY = 0.2
 """Score from which a second sentence is told beside the best: it may be the one that answers, or the other half."""
+_NAMING = 4.0
+"""Odds of a sentence that names the kind asked for, by which a small reranker takes it for an answer too seldom."""
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in"
     r"|[Tt]el|vol|Jr|Sr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
@@ -158,6 +161,14 @@ async def compare(encoder: TextEncoder, question: str, found: Sequence[NoteSente
     """Cosine of each sentence and the question, in order; not below 0."""
     asked, said = await encoder.embed_queries([question]), await encoder.embed_passages([s.titled for s in found])
     return [max(0.0, float(np.dot(asked[0], vector))) for vector in said]
+
+
+def raised(question: str, found: Sequence[NoteSentence], scores: Sequence[float]) -> list[float]:
+    """Scores, of sentences that name what "which" or "what" asks for (`says_which`) at `_NAMING` times the odds."""
+    return [
+        _NAMING * score / (1 + (_NAMING - 1) * score) if says_which(question, sentence.text) else score
+        for sentence, score in zip(found, scores, strict=True)
+    ]
 
 
 def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float) -> list[NoteSentence]:

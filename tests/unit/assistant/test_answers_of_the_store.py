@@ -166,3 +166,16 @@ async def test_a_kind_that_no_sentence_clearly_says_is_the_name_and_how_the_text
     world.models.sees = False
     world.knowledge.chunks = [ChunkHit(VELMORA, "A roadster of 1968. It won twice.", 0.9)]
     assert done(await world.ask(turn(question))).answer == told
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [("In which constellation is this?", AnswerKind.QUOTED), ("Is this far away?", AnswerKind.UNKNOWN)],
+)
+async def test_a_sentence_that_names_which_is_quoted_though_the_reranker_doubts(
+    question: str, kind: AnswerKind
+) -> None:
+    world = World(quote_accept=0.7, answers=Answers.QUOTE)
+    world.knowledge.chunks = [ChunkHit(VELMORA, "It shows the constellation Fornax.", 0.9)]
+    world.models.answer, world.models.scores = ["I don't know"], {"Fornax": 0.5}
+    assert verdict(await world.ask(turn(question), "both")).kind is kind

@@ -1,5 +1,6 @@
 """Which sentences of a note are quoted, and how they are cut out of it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from quizglass_server.steps.quoting import (
     joined,
     may_answer,
     of_named,
+    raised,
     sentences_of,
 )
 
@@ -100,6 +102,12 @@ def test_two_sentences_that_are_long_together_are_one_too_many() -> None:
     assert len(chosen(found, [0.9, 0.9], 0.5)) == 1
     found = sentences_of([note(f"{long.strip()}. And seven more words stand in here. Three stand here.")])
     assert joined(chosen(found, [0.9, 0.9, 0.3], 0.5)).endswith("Three stand here.")
+
+
+def test_a_sentence_that_names_what_is_asked_for_is_likelier_to_answer() -> None:
+    found = sentences_of([note("It shows the constellation Fornax. It shows galaxies.")])
+    assert raised("In which constellation is this?", found, [0.5, 0.5]) == pytest.approx([0.8, 0.5])
+    assert raised("Who took it?", found, [0.5, 0.5]) == pytest.approx([0.5, 0.5])
 
 
 def test_an_overview_is_how_the_note_begins() -> None:

@@ -27,6 +27,7 @@ from quizglass_server.steps.quoting import (
     compare,
     joined,
     quotable,
+    raised,
     rested_on,
     sentences_of,
     weigh,
@@ -151,7 +152,8 @@ class AnswerCheck:
     async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
         """How well sentences answer, as `quote_accept` is held against; None where there is no time."""
         asked = compare if self._resources.models[RERANKER] is None else weigh
-        return await self._runner.run(asked, question, found)
+        scores = await self._runner.run(asked, question, found)
+        return None if scores is None else raised(question, found, scores)
 
     async def _answering(self, draft: Draft) -> Draft:
         """A draft that the evidence says, as unsupported where it says it of something else than was asked.
