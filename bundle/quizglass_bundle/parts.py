@@ -39,7 +39,15 @@ class RolePart(ManifestPart):
         return bool(self.sizes())
 
 
-class Scorer(RolePart):
+class Batched(RolePart):
+    """What a manifest says of a model that runs batches."""
+
+    pad_to: Literal["longest", "steps"] = "longest"
+    """How large a batch is made: as it is, with rows as long as its longest, or in a few steps of rows and lengths. The
+    latter is for a graph made for a card: each step's kernels are launched as one, and prompts share no beginning."""
+
+
+class Scorer(Batched):
     """What a manifest says of a scorer."""
 
     engine: Literal["onnx"]
@@ -78,9 +86,6 @@ class TextScorer(Scorer):
     """A text model."""
 
     kind: Literal["text-scorer"]
-    pad_to: Literal["longest", "steps"] = "longest"
-    """How long the rows of a batch are made: as its longest, or in a few steps. The latter is for a graph made for a
-    card: prompts share no beginning, and each step's kernels are launched as one."""
 
 
 class LinearDeciderPart(RolePart):
@@ -112,7 +117,7 @@ class LinearDeciderPart(RolePart):
 DeciderPart = Annotated[VisionScorer | TextScorer | LinearDeciderPart, Field(discriminator="kind")]
 
 
-class CrossEncoderPart(RolePart):
+class CrossEncoderPart(Batched):
     """A query and a passage, encoded as a pair by the tokenizer, to logits [B, logits] (BERT-style rerankers)."""
 
     engine: Literal["onnx"]
@@ -151,7 +156,7 @@ class CoarseRerankerPart(Gridded, RolePart):
     max_tokens: Count
 
 
-class TextEncoderPart(RolePart):
+class TextEncoderPart(Batched):
     """A text to one vector of `dimension` floats, pooled over its tokens."""
 
     engine: Literal["onnx"]
@@ -166,7 +171,7 @@ class TextEncoderPart(RolePart):
     max_tokens: Count
 
 
-class ImageEncoderPart(Gridded, RolePart):
+class ImageEncoderPart(Gridded, Batched):
     """A picture to one vector of `dimension` floats."""
 
     engine: Literal["onnx"]
@@ -210,7 +215,7 @@ class DomainRouterPart(Gridded, RolePart):
     max_tokens: Count
 
 
-class TaggerPart(Gridded, RolePart):
+class TaggerPart(Gridded, Batched):
     """A picture to one value for each label: `logits` or `probabilities` [B, labels]."""
 
     engine: Literal["onnx"]

@@ -367,6 +367,7 @@ def _about(server: Running) -> dict[str, Any]:
         "entries": services.knowledge.count(),
         "version": __version__,
         "contained": ", ".join(containment.offered()),
+        "on_card": services.models.process.on_card if services.models.process else "",
     }
 
 

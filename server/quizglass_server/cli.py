@@ -188,6 +188,7 @@ def _announce(settings: Settings, ready: dict[str, Any]) -> None:
         line = "quizglass-server is ready on {address} (bundle {bundle}, {entries} entries)".format(**ready)
         line += f"; for browsers on {ready['web']}" if ready["web"] else ""
         line += f"; metrics on {ready['operations']}/metrics" if ready["operations"] else ""
+        line += f"; of the generator {ready['on_card']}" if ready["on_card"] else ""
     print(plain(line).replace("\n", " "), flush=True)
 
 

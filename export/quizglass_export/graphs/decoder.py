@@ -44,7 +44,7 @@ class PrefillDecoder(nn.Module):
             raise ExportError(
                 f"config.json: rope_type {kind!r} cannot be exported; use one of {', '.join(STATIC_ROPE)}"
             )
-        self.layers = nn.ModuleList([_Layer(layer, self.config) for layer in model.layers])
+        self.layers = nn.ModuleList([self.layer_of(layer, self.config) for layer in model.layers])
         self.kinds: list[str] = [getattr(layer, "attention_type", "full_attention") for layer in model.layers]
         self.norm = model.norm
         self.cache_shape = (
@@ -59,6 +59,11 @@ class PrefillDecoder(nn.Module):
         self.register_buffer("frequencies", frequencies, persistent=False)
         self.register_buffer("axes", axes, persistent=False)
         self.scaling = float(model.rotary_emb.attention_scaling)
+
+    @staticmethod
+    def layer_of(layer: Any, config: Any) -> nn.Module:
+        """What stands for one of transformers' layers."""
+        return _Layer(layer, config)
 
     def forward(self, embedded: Tensor, attention_mask: Tensor, position_ids: Tensor) -> Tensor:
         """Run over a batch of prompts.

@@ -7,7 +7,7 @@ own vision tower chains all pictures in one sequence and splits it by lengths, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from quizglass_export.graphs.decoder import PrefillDecoder, rotate
+
+Attend = Callable[["VisionTower", Tensor, float, Tensor | None], Tensor]
+"""Attention of a tower: queries, keys and values [B * P, 3 * D], the scores' factor and what is added to them [P, P],
+to the heads' answers [B * P, D]."""
+
+
+def _attend(tower: VisionTower, mixed: Tensor, scaling: float, mask: Tensor | None) -> Tensor:
+    size = tower.width // tower.heads
+    parts = mixed.reshape(-1, tower.patches, 3, tower.heads, size)
+    turned = rotate(parts[:, :, :2], tower.cos[:, None], tower.sin[:, None], size)
+    query, key = turned.permute(2, 0, 3, 1, 4).unbind(0)
+    value = parts[:, :, 2]
+    scores = query @ key.transpose(-1, -2) * scaling
+    if mask is not None:
+        scores = scores + mask
+    return (scores.softmax(dim=-1) @ value.transpose(1, 2)).transpose(1, 2).reshape(-1, tower.width)
 
 
 class VisionTower(nn.Module):
@@ -26,6 +42,8 @@ class VisionTower(nn.Module):
     inverse: Tensor
     window_mask: Tensor
     kernel: Tensor
+    attend: Attend = staticmethod(_attend)
+    """How its heads attend."""
 
     def __init__(self, visual: Any, grid: tuple[int, int]) -> None:
         """Args:
@@ -86,16 +104,7 @@ class VisionTower(nn.Module):
 
     def _attend(self, attention: Any, states: Tensor, mask: Tensor | None) -> Tensor:
         """float32 [B * P, D] to the same."""
-        size = self.width // self.heads
-        mixed = attention.qkv(states).reshape(-1, self.patches, 3, self.heads, size)
-        turned = rotate(mixed[:, :, :2], self.cos[:, None], self.sin[:, None], size)
-        query, key = turned.permute(2, 0, 3, 1, 4).unbind(0)
-        value = mixed[:, :, 2]
-        scores = query @ key.transpose(-1, -2) * attention.scaling
-        if mask is not None:
-            scores = scores + mask
-        out = (scores.softmax(dim=-1) @ value.transpose(1, 2)).transpose(1, 2)
-        projected: Tensor = attention.proj(out.reshape(-1, self.width))
+        projected: Tensor = attention.proj(self.attend(self, attention.qkv(states), attention.scaling, mask))
         return projected
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from quizglass_export.checks import CARD_PRECISIONS, Acceptance, CardPrecision, Check, Precision, at_most, share
 from quizglass_export.onnx.file import halve_weights, part_weights
-from quizglass_export.onnx.precision import to_float16, to_int8, to_weight_only
+from quizglass_export.onnx.precision import fuse_encoder, to_float16, to_int8, to_weight_only
 from quizglass_export.onnx.quantise import quantise_products
 from quizglass_export.parity import BATCHES, Floats, Inputs, scored, session
 
@@ -23,15 +23,19 @@ _BY_BATCH = 1e-5
 """Most that a probability may change with the other rows of its batch."""
 
 
-def apply_precision(path: Path, precision: Precision | CardPrecision, inputs: Feed, count: int) -> dict[str, Any]:
+def apply_precision(
+    path: Path, precision: Precision | CardPrecision, inputs: Feed, count: int, form: str = ""
+) -> dict[str, Any]:
     """Convert a float32 model in place, and time it.
 
     Args:
         path: the ONNX file.
         precision: what it becomes; float32 weights are stored in half the bytes where that loses nothing, and large
-            ones beside the model. Those for a card are no conversions: their graphs are written as such.
+            ones beside the model.
         inputs: makes inputs from indices of samples.
         count: how many samples there are; every other one calibrates, up to 64.
+        form: of an encoder whose operators are fused for CUDA, as `fuse_encoder` names it; empty: the graph was written
+            with those of a card.
 
     Returns:
         Notes for the report: precision, bytes before, products changed, calibration samples, and the median time of
@@ -44,7 +48,9 @@ def apply_precision(path: Path, precision: Precision | CardPrecision, inputs: Fe
         return notes  # halved when it was written
     if precision == "fp32":
         halve_weights(path)
-    elif precision == "fp16":
+    elif precision in ("fp16", *CARD_PRECISIONS):
+        if precision == "cuda-fp16" and form:
+            fuse_encoder(path, form)
         notes["weights"] = to_float16(path, path)
     elif precision == "int8":
         chosen = range(0, count, 2)[:_CALIBRATED]
@@ -53,8 +59,6 @@ def apply_precision(path: Path, precision: Precision | CardPrecision, inputs: Fe
     elif precision == "int8-rows":
         notes["products"] = quantise_products(path, path)
         halve_weights(path)
-    elif precision in CARD_PRECISIONS:
-        raise ValueError(f"{precision} is no conversion")
     else:
         notes["products"] = to_weight_only(path, path, 8 if precision == "int8-weights" else 4)
     part_weights(path)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from quizglass_export.errors import ExportError
+from quizglass_export.graphs.card_operators import settle
 from quizglass_export.graphs.reads import drop_unread, names_read
 from quizglass_export.onnx.file import inferred, load_model, save_model
 from quizglass_export.onnx.products import SMALLEST, Weights, name_of, replace_products, split_gemms
@@ -59,8 +60,27 @@ def to_float16(source: Path, target: Path) -> int:
         halved = convert_float_to_float16(
             model, keep_io_types=True, max_finite_val=_LARGEST, disable_shape_infer=True, node_block_list=angles
         )
+    settle(halved)
     save_model(halved, target)
     return count
+
+
+def fuse_encoder(path: Path, kind: str) -> None:
+    """Put ONNX Runtime's fused attention, norms and activations into an encoder's graph, in place.
+
+    Args:
+        path: the float32 model.
+        kind: as ONNX Runtime's optimiser calls its form: bert, of texts; vit, of pictures. Convolutions stay as they
+            are.
+    """
+    from onnxruntime.transformers.fusion_options import FusionOptions
+    from onnxruntime.transformers.optimizer import optimize_model
+
+    options = FusionOptions(kind)
+    options.enable_embed_layer_norm = False  # takes int32 ids, and one sum for three
+    with _quiet(), contextlib.redirect_stdout(io.StringIO()):
+        model = optimize_model(str(path), kind, optimization_options=options, opt_level=0, use_gpu=True).model
+    save_model(model, path)
 
 
 def _keep_angles(graph: onnx.GraphProto) -> list[str]:

@@ -17,6 +17,7 @@ from quizglass_bundle.parts import ImageEncoderPart
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
+from quizglass_export.graphs.card_operators import picture_attention
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import embedded, write_image_encoder
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
@@ -45,6 +46,8 @@ CLASSES = {
 """Model type to class, and the keys of its checkpoints that the image encoder does not have."""
 CONVOLUTIONAL = ("efficientnet", "resnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "regnet")
 """Networks whose vectors are features pooled over the picture."""
+_CARD = "quizglass_card"
+"""transformers' name of attention as one of a card's operators."""
 
 
 class ImageEncoder(FromCheckpoint):
@@ -108,9 +111,14 @@ def export(job: RoleJob, spec: ImageEncoder) -> Exported:
         model=f"{job.role}/model.onnx",
         picture=Normalised(width=side, height=side, mean=mean, std=std),
         dimension=vector_size(model, side),
+        pad_to=job.pad_to(spec),
     )
+    if spec.precision == "cuda-fp16" and job.source.model_type not in CONVOLUTIONAL:
+        transformers.AttentionInterface.register(_CARD, picture_attention)
+        model.set_attn_implementation(_CARD)
     write_image_encoder(model, side, job.path(part.model))
-    return Exported(part, apply_precision(job.path(part.model), spec.precision, pixels(job, part), len(job.samples)))
+    notes = apply_precision(job.path(part.model), spec.precision, pixels(job, part), len(job.samples), "vit")
+    return Exported(part, notes)
 
 
 def check(job: RoleJob, spec: ImageEncoder, part: ImageEncoderPart) -> list[Check]:

@@ -25,7 +25,6 @@ from quizglass_export.roles.shared.scorers import (
     check_text_scorer,
     export_text_scorer,
     prepare_text_scorer,
-    refuse_card_precision,
 )
 from quizglass_export.roles.text_encoder import longest, reference_tokenizer, tokenised
 from quizglass_server.roles.reranker import check_labels
@@ -81,7 +80,6 @@ def prepare_cross_encoder(job: RoleJob, spec: Reranker) -> None:
         raise ExportError(
             f"roles.{job.role}.{own[0]}: a cross-encoder ({job.source.model_type}) has none; leave it out"
         )
-    refuse_card_precision(job, spec)
     config = read_config(job.source.folder)
     job.check_texts(min(spec.max_tokens, longest(config)))
 
@@ -98,11 +96,12 @@ def export_cross_encoder(job: RoleJob, spec: Reranker) -> Exported:
         max_tokens=min(spec.max_tokens, longest(model.config)),
         logits=logits,
         relevant=logits - 1,
+        pad_to=job.pad_to(spec),
     )
     write_cross_encoder(model, job.path(part.model))
     pairs = pairs_of(job)
     feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
-    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(pairs)))
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(pairs), "bert"))
 
 
 def pairs_of(job: RoleJob) -> list[tuple[str, str]]:

@@ -14,9 +14,9 @@ from quizglass_bundle.errors import BundleError
 from quizglass_bundle.fields import Count, Normalised
 from quizglass_bundle.inputs import vision_inputs
 from quizglass_bundle.parts import TaggerPart
-from quizglass_export.checks import Check, Share
+from quizglass_export.checks import CardPrecision, Check, Share
 from quizglass_export.errors import ExportError
-from quizglass_export.onnx.accept import apply_precision
+from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_classifier
 from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
 from quizglass_export.roles.image_encoder import CLASSES, CONVOLUTIONAL, picture_side
@@ -41,7 +41,7 @@ class Tagger(FromCheckpoint, _Tags):
 
     reads_text: ClassVar[bool] = False
 
-    precision: Literal["fp32"] = "fp32"
+    precision: Literal["fp32"] | CardPrecision = "fp32"
 
 
 class ReadyTagger(ReadyOnnx, _Tags):
@@ -81,25 +81,26 @@ def export(job: RoleJob, spec: Tagger) -> Exported:
         labels=f"{job.role}/labels.txt",
         least=spec.least,
         most=spec.most,
+        pad_to=job.pad_to(spec),
     )
     job.path(part.labels).write_text("".join(f"{label}\n" for label in labels_of(job)), encoding="utf-8")
     write_classifier(model, side, job.path(part.model))
     notes = apply_precision(
-        job.path(part.model), spec.precision, lambda rows: inputs(job, part, rows), len(job.samples)
+        job.path(part.model), spec.precision, lambda rows: inputs(job, part, rows), len(job.samples), "vit"
     )
     return Exported(part, notes)
 
 
 def check(job: RoleJob, spec: Tagger, part: TaggerPart) -> list[Check]:
     """Compare logits and likeliest labels with transformers."""
-    return check_scorer(
-        job.role,
-        job.path(part.model),
-        references(job, part),
-        lambda rows: inputs(job, part, rows),
-        job.demands.logits,
-        job.batches,
-    )
+    path, found = job.path(part.model), references(job, part)
+
+    def feed(rows: Sequence[int]) -> Inputs:
+        return inputs(job, part, rows)
+
+    if spec.precision == "fp32":
+        return check_scorer(job.role, path, found, feed, job.demands.logits, job.batches)
+    return check_lossy_scorer(job.role, path, found, feed, spec.accept, job.batches)
 
 
 def references(job: RoleJob, part: TaggerPart) -> list[Floats]:

@@ -90,11 +90,12 @@ def export(job: RoleJob, spec: TextEncoder) -> Exported:
         query_prefix=how.query_prefix,
         passage_prefix=how.passage_prefix,
         max_tokens=min(how.max_tokens, longest(model.config)),
+        pad_to=job.pad_to(spec),
     )
     write_text_encoder(model, job.path(part.model))
     texts = [part.passage_prefix + sample.passages[0] for sample in job.samples]
     feed = tokenised(job, job.path(part.model), part.max_tokens, texts)
-    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(texts)))
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(texts), "bert"))
 
 
 def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]:

@@ -95,6 +95,9 @@ class EngineOptions(Options):
     """What ONNX Runtime executes models with. auto takes the best that it is compiled with; tensorrt-rtx and openvino
     are plug-ins of the extras `rtx` and `openvino`. A named one that is not there refuses to start instead of being
     slow."""
+    gpu_memory: Annotated[float, Gt(0), Le(1)] = 0.9
+    """Share of a card's memory that this server may take, models of ONNX Runtime and the generator together. Less
+    leaves room for other programs; what of the generator then does not fit stays on the CPU."""
     picture_cache_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 96 << 20
     """Memory for pictures that may be asked about again, the largest part of a server's growth: two thirds for
     decoded ones, the rest for the forms that models take. More keeps more of them, which a second question finds."""
@@ -125,6 +128,9 @@ class GeneratorOptions(BatchOptions):
     llama_server: Path | None = None
     """llama.cpp's server that the generator runs, whatever its build: a file, or a name in PATH. Without one, that of
     the installed llama-cpp-python (python server/native/wheel.py), and else that of xllamacpp."""
+    gpu_layers: Annotated[int, Ge(-1), Le(10_000)] = -1
+    """Layers of the generator that run on the card, its output among them, where llama-server is compiled for one. -1:
+    as many as fit; more than fit are refused with the numbers; 0 leaves the card to other models."""
     generator_hang_s: Seconds = 10.0
     """Silence after which the generator process counts as hanging and is replaced; twelve times as much where it
     computes meanwhile. Shorter frees its turns sooner; too short ends one that is merely slow."""

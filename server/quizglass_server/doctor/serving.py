@@ -264,6 +264,9 @@ def _loaded(models: LoadedModels, seconds: float) -> Finding:
     engines = ", ".join(f"{count} by {how.replace(', ', ' on ')}" for how, count in Counter(roles.values()).items())
     text = f"all {len(roles)} loaded in {seconds:.1f} s: {engines}"
     values = {"roles": roles, "seconds": round(seconds, 1)}
+    if models.process is not None and models.process.on_card:
+        values["on_card"] = models.process.on_card
+        text += f"; of the generator {models.process.on_card}"
     if notices := [
         f"{status.role} {status.notice}"
         for status in models.statuses()

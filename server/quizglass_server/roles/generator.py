@@ -28,6 +28,7 @@ from quizglass_bundle.parts import ANSWER, LARGEST, GeneratorPart
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
+from quizglass_server.engines.generator.process.card import CardRoom
 from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.programs import find_program
 from quizglass_server.engines.generator.process.state import StateDirectory
@@ -219,6 +220,7 @@ class LlamaGenerator:
         threads: int,
         options: GeneratorOptions | None = None,
         backend: GeneratorBackend | None = None,
+        room: CardRoom | None = None,
     ) -> None:
         """Read the prompts; `start` loads the model.
 
@@ -229,6 +231,7 @@ class LlamaGenerator:
             threads: of a process of its own; 0: as many as suit the machine and the model.
             options: of that process.
             backend: what runs the model; None: a process of its own.
+            room: what that process may take of a card; None: there is none.
 
         Raises:
             BundleError: a prompt cannot be read, or names a value that there is none of.
@@ -242,7 +245,7 @@ class LlamaGenerator:
         self.needs = frozenset[str]().union(*(template.names for template in self._templates.values()))
         """Names of the values that any of its prompts shows."""
         self._largest = LARGEST
-        self._process: GeneratorBackend = backend or _own_process(spec, files, threads, options)
+        self._process: GeneratorBackend = backend or _own_process(spec, files, threads, options, room)
 
     @property
     def ready(self) -> bool:
@@ -273,6 +276,11 @@ class LlamaGenerator:
     def notice(self) -> str:
         """Why it is slower than it could be, and what to do; empty when it is not."""
         return self._process.notice
+
+    @property
+    def on_card(self) -> str:
+        """What of the model is on a card of this machine, in words; empty without one."""
+        return self._process.on_card if isinstance(self._process, GeneratorProcess) else ""
 
     @property
     def process(self) -> GeneratorBackend:
@@ -466,10 +474,12 @@ def generator_prompts(prompts: Mapping[str, Path], *, sees: bool) -> dict[str, P
     return templates
 
 
-def _own_process(spec: GeneratorPart, files: ModelFiles, threads: int, options: GeneratorOptions) -> GeneratorProcess:
+def _own_process(
+    spec: GeneratorPart, files: ModelFiles, threads: int, options: GeneratorOptions, room: CardRoom | None
+) -> GeneratorProcess:
     root = options.state_directory
     state = None if root is None else StateDirectory(root, _state_key(spec, files))
-    return GeneratorProcess(_process_options(spec, files, threads, options), state)
+    return GeneratorProcess(replace(_process_options(spec, files, threads, options), room=room), state)
 
 
 def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, options: GeneratorOptions) -> ProcessOptions:
@@ -481,6 +491,7 @@ def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, optio
         threads=threads if files.path(spec.model).stat().st_size >= _TINY else 1,
         cores=usable_cores(),
         program=None if options.llama_server is None else find_program(options.llama_server),
+        gpu_layers=options.gpu_layers,
         **asdict(BatchOptions.of(options)),
         watch=WatchOptions(silent_s=options.generator_hang_s),
         breaker=BreakerOptions(deaths=options.generator_crashes, pause_s=options.generator_pause_s),

@@ -56,7 +56,7 @@ class OnnxImageEncoder:
             ]
         )
         """Hash of every graph, and of how pictures are put into it."""
-        self._graphs = PictureGraphs(graphs(spec), "image_embeds", self._vectors, loading)
+        self._graphs = PictureGraphs(spec, "image_embeds", self._vectors, loading)
         self.executor = self._graphs.executor
         """What runs it: tensorrt, cuda or cpu."""
 

@@ -31,6 +31,7 @@ from quizglass_bundle.parts import (
 )
 from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.prepared import card_bytes
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import EngineFailed
 from quizglass_server.roles.coarse_reranker import OnnxCoarseReranker
@@ -41,6 +42,7 @@ from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, LlamaG
 from quizglass_server.roles.image_encoder import OnnxImageEncoder
 from quizglass_server.roles.reader import READER, RapidOcrReader
 from quizglass_server.roles.reranker import RERANKER, OnnxCrossEncoder, OnnxReranker
+from quizglass_server.roles.shared.card import card_room
 from quizglass_server.roles.shared.fitting import PictureFitter
 from quizglass_server.roles.shared.loading import Loading, ModelFiles
 from quizglass_server.roles.speech import SpeechEngine, given_speech, speech_engine
@@ -167,12 +169,19 @@ async def load_models(
     pool = EnginePool(shares.runs)
     take_memory()
     models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()) | given_speech(speech))
-    how = OnnxOptions(shares.onnx, engines.provider, engines.engine_cache)
+    how = OnnxOptions(
+        shares.onnx, engines.provider, engines.engine_cache, memory=int(engines.gpu_memory * card_bytes())
+    )
     loading = Loading(bundle, pool, PictureFitter(engines.picture_cache_bytes // 8), how)
     try:
+        part, room = bundle.roles.generator, None
+        if part is not None and elsewhere is None:  # looked at before this process takes some of it
+            room = await asyncio.to_thread(
+                card_room, list(models.parts.values()), bundle, engines, generator or GeneratorOptions()
+            )
         async with asyncio.TaskGroup() as group:
-            if (part := bundle.roles.generator) is not None:
-                process = LlamaGenerator(part, bundle, loading.fitter, engines.threads, generator, elsewhere)
+            if part is not None:
+                process = LlamaGenerator(part, bundle, loading.fitter, engines.threads, generator, elsewhere, room)
                 models[GENERATOR] = models.process = process
                 group.create_task(process.start())
             group.create_task(_load_here(models, loading))

@@ -147,7 +147,7 @@ class OnnxCrossEncoder:
         """
         self._spec = spec
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
-        signature = Signature("logits", *text_ranges(spec.max_tokens))
+        signature = Signature("logits", *text_ranges(spec.max_tokens), stepped=spec.pad_to == "steps")
         self._session = OnnxSession(loading.files.path(spec.model), signature, loading.how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""

@@ -12,7 +12,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_bundle.fields import graphs
 from quizglass_bundle.inputs.prompts import clean
 from quizglass_bundle.parts import TaggerPart
 from quizglass_server.domain.turns import Picture
@@ -48,7 +47,7 @@ class OnnxTagger:
         self._spec = spec
         self.labels = read_labels(loading.files.path(spec.labels), spec.labels)
         """Labels in the order of the model's values; some may be there twice."""
-        self._graphs = PictureGraphs(graphs(spec), spec.output, self._likeliest, loading)
+        self._graphs = PictureGraphs(spec, spec.output, self._likeliest, loading)
         self.executor = self._graphs.executor
         """What runs it: tensorrt, cuda or cpu."""
 

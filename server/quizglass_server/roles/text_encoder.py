@@ -72,7 +72,7 @@ class OnnxTextEncoder:
         change."""
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._counter = TokenCounter(loading.files.path(spec.tokenizer))
-        signature = Signature("last_hidden_state", *text_ranges(spec.max_tokens))
+        signature = Signature("last_hidden_state", *text_ranges(spec.max_tokens), stepped=spec.pad_to == "steps")
         self._session = OnnxSession(loading.files.path(spec.model), signature, loading.how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""

@@ -1,19 +1,27 @@
-"""Scorers with a precision for a card: built by a recipe and compared with PyTorch."""
+"""Models with a precision for a card: built by a recipe and compared with PyTorch."""
 
+import asyncio
+import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from quizglass_export.errors import ExportError  # noqa: E402
+import quizglass_export  # noqa: E402
 from quizglass_export.trt.engine import Limits, input_ranges  # noqa: E402
 from quizglass_export.trt.operators import check_operators  # noqa: E402
-from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
-from tests.support.bundles.tiny_checkpoints import text_model  # noqa: E402
-from tests.support.bundles.tiny_qwen import qwen3  # noqa: E402
+from quizglass_server.config.options import EngineOptions  # noqa: E402
+from quizglass_server.domain.turns import Picture  # noqa: E402
+from quizglass_server.roles.load import load_models  # noqa: E402
+from tests.support.bundles.exported_bundle import exported_bundle, exported_role  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import convolutional, image_model, text_model  # noqa: E402
+from tests.support.bundles.tiny_qwen import qwen2_5_vl, qwen3  # noqa: E402
 
 _ACCEPT = {"labels": 0.9, "drift": 0.01}
 
@@ -44,7 +52,89 @@ def test_tensorrt_has_an_operator_and_a_profile_for_all_of_it(tmp_path: Path, re
     assert set(input_ranges(path, Limits(batch=16, tokens=256))) == {"input_ids", "attention_mask"}
 
 
-def test_a_model_that_reads_no_text_alone_is_refused_by_name(tmp_path: Path) -> None:
-    spec = {"checkpoint": text_model(tmp_path / "c", "bert", 1), "precision": "cuda-fp16"}
-    with pytest.raises(ExportError, match=r"roles\.reranker\.precision: cuda-fp16 is for causal models .* choose fp16"):
-        exported_role(tmp_path, "reranker", spec, 4)
+@pytest.fixture
+def planner(tokenizer: Path, tmp_path: Path) -> dict[str, Any]:
+    folder = tmp_path / "seeing"
+    qwen2_5_vl(tokenizer, initializer_range=0.06).save_pretrained(folder)
+    (folder / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    return {"checkpoint": folder, "accept": _ACCEPT, "picture": {"width": 112, "height": 112}}
+
+
+def test_a_planner_for_cuda_is_near_pytorch_in_few_nodes_a_layer(tmp_path: Path, planner: dict[str, Any]) -> None:
+    part, checks = exported_role(tmp_path, "planner", {**planner, "precision": "cuda-fp16"}, 10)
+    assert part.pad_to == "steps"
+    assert all(check.passed for check in checks), checks
+    model = onnx.load(str(tmp_path / "files" / part.model))
+    order = [node.op_type for node in model.graph.node if node.op_type not in ("Constant", "Identity", "Reshape")]
+    places = [place for place, name in enumerate(order) if name == "GroupQueryAttention"]
+    assert len(places) == 2
+    assert places[1] - places[0] <= 12, order[places[0] : places[1]]
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 1
+
+
+def test_a_planner_for_tensorrt_has_standard_operators_and_a_profile(tmp_path: Path, planner: dict[str, Any]) -> None:
+    part, checks = exported_role(tmp_path, "planner", {**planner, "precision": "tensorrt-fp16"}, 6)
+    assert all(check.passed for check in checks), checks
+    path = tmp_path / "files" / part.model
+    assert check_operators(path).fits
+    ranges = input_ranges(path, Limits(batch=16, tokens=256))
+    assert set(ranges) == {"input_ids", "attention_mask", "position_ids", "pixel_values"}
+    assert ranges["position_ids"].largest == (3, 16, 256)
+
+
+@pytest.mark.parametrize("precision", ["cuda-fp16", "tensorrt-fp16"])
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        ("text_encoder", "bert"),
+        ("reranker", "bert"),
+        ("image_encoder", "clip_vision_model"),
+        ("image_encoder", "siglip_vision_model"),
+        ("image_encoder", "efficientnet"),
+    ],
+)
+def test_encoders_for_a_card_are_near_pytorch(tmp_path: Path, role: str, kind: str, precision: str) -> None:
+    folder = tmp_path / "c"
+    if role == "image_encoder":
+        (convolutional if kind == "efficientnet" else image_model)(folder, kind)
+    else:
+        text_model(folder, kind, 1 if role == "reranker" else 0)
+    spec = {"checkpoint": folder, "precision": precision, "accept": _ACCEPT | {"cosine": 0.9999}}
+    part, checks = exported_role(tmp_path, role, spec, 4)
+    assert part.pad_to == "steps"
+    assert all(check.passed for check in checks), checks
+    path = tmp_path / "files" / part.model
+    operators = Counter(node.op_type for node in onnx.load(str(path)).graph.node)
+    fused = operators["Attention"] + operators["MultiHeadAttention"]
+    if precision == "tensorrt-fp16":
+        assert check_operators(path).fits
+        assert input_ranges(path, Limits())
+        assert not fused
+    elif kind != "efficientnet":
+        assert fused >= 2
+
+
+@pytest.mark.parametrize("precision", ["cuda-fp16", "tensorrt-fp16"])
+async def test_the_server_runs_them_on_a_cpu_too(
+    tmp_path: Path, planner: dict[str, Any], reranker: dict[str, Any], precision: str
+) -> None:
+    text_model(tmp_path / "c", "bert")
+    encoder = {"checkpoint": tmp_path / "c", "accept": _ACCEPT}
+    folder = tmp_path / "picture"
+    image_model(folder, "clip_vision_model")
+    pictures = {"checkpoint": folder, "accept": _ACCEPT}
+    shutil.copytree(Path(quizglass_export.__file__).parent / "prompts", tmp_path / "prompts")
+    roles = {"planner": planner, "reranker": reranker, "text_encoder": encoder, "image_encoder": pictures}
+    bundle = exported_bundle(tmp_path, {role: {**spec, "precision": precision} for role, spec in roles.items()})
+    picture = Picture(b"key", np.full((90, 120, 3), 90, np.uint8))
+    async with asyncio.timeout(60):
+        models: Any = await load_models(bundle, EngineOptions(provider="cpu"))
+        try:
+            chosen = dict(await models.get("planner").probabilities([picture], {"question": "what is it?"}))
+            assert sum(chosen.values()) == pytest.approx(1)
+            assert len(set(await models.get("reranker").score("what is it?", ["a mug", "an old clock"]))) == 2
+            one, other = await models.get("text_encoder").embed_passages(["a mug", "an old clock on a wall"])
+            assert one.shape == other.shape
+            assert len(await models.get("image_encoder").embed([picture])) == 1
+        finally:
+            await models.close()

@@ -47,10 +47,11 @@ def export(job: RoleJob, spec: LibraryImageEncoder) -> Exported:
         model=f"{job.role}/model.onnx",
         picture=picture,
         dimension=int(features.shape[1]),
+        pad_to=job.pad_to(spec),
     )
     axes = {"pixel_values": {0: "batch"}, "image_embeds": {0: "batch"}}
     write_onnx(model, {"pixel_values": example}, axes, "image_embeds", job.path(part.model))
-    notes = apply_precision(job.path(part.model), spec.precision, pixels(job, part), len(job.samples))
+    notes = apply_precision(job.path(part.model), spec.precision, pixels(job, part), len(job.samples), "vit")
     return Exported(part, notes | {"library": spec.library, "architecture": spec.architecture})
 
 

@@ -66,7 +66,7 @@ Adapters = Annotated[tuple[Adapter, ...], BeforeValidator(_adapters)]
 class OnnxEntry(Entry):
     """A model that is served as an ONNX graph."""
 
-    precision: Precision = "fp32"
+    precision: Precision | CardPrecision = "fp32"
     """How it is made, or was: with `fp32` the comparison is bounded by `demands`, otherwise by `accept`."""
     accept: Acceptance = Acceptance()
 
@@ -81,7 +81,6 @@ class FromCheckpoint(OnnxEntry):
 class Scorer(FromCheckpoint):
     """A model that returns logits for labels: planner, reranker, tool router, verifier."""
 
-    precision: Precision | CardPrecision = "fp32"  # type: ignore[assignment]  # scorers of texts have two more
     labels: Labels
     prompt: Annotated[TemplateName, Field(min_length=1)]
     tokenizer: Path | None = None

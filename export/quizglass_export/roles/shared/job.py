@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from quizglass_bundle.errors import BundleError
 from quizglass_bundle.fields import Channels, Grid, Normalised, Patched, Size, graphs
@@ -16,7 +16,7 @@ from quizglass_bundle.inputs.vision_inputs import image_span
 from quizglass_bundle.parts import DetectorPart, VisionScorer
 from quizglass_export.checkpoints.files import CONFIG, read_json
 from quizglass_export.checkpoints.source import AnySource
-from quizglass_export.checks import Check
+from quizglass_export.checks import CARD_PRECISIONS, Check
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.roles.shared.entry import Demands, OnnxEntry, Scorer
@@ -159,6 +159,11 @@ class RoleJob:
     def cosine(self, spec: OnnxEntry) -> float:
         """Smallest cosine that an encoder's vectors may have with PyTorch's."""
         return self.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
+
+    @staticmethod
+    def pad_to(spec: OnnxEntry) -> Literal["longest", "steps"]:
+        """How large the server is to make batches: in steps for a card."""
+        return "steps" if spec.precision in CARD_PRECISIONS else "longest"
 
     def check_texts(self, limit: int) -> None:
         """Raise ExportError where the server would refuse the tokenizer of a role that reads plain texts."""

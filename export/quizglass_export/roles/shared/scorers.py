@@ -23,6 +23,7 @@ from quizglass_export.checkpoints.source import AnySource, Source
 from quizglass_export.checkpoints.streamed_graph import write_streamed
 from quizglass_export.checks import CARD_PRECISIONS, Check
 from quizglass_export.errors import ExportError
+from quizglass_export.graphs.card_decoder import card_vision_scorer
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.graphs.scorer_text import SharingTextScorer
 from quizglass_export.onnx import scorer_file
@@ -51,11 +52,14 @@ TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
 SEVERAL = {0: "batch", 1: "patches"}
 """Dynamic axes of `pixel_values` where prompts show several pictures."""
 VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
+ONE_PROMPT = {
+    name: {place: axis for place, axis in axes.items() if axis == "sequence"} for name, axes in VISION_AXES.items()
+}
+"""The same for CUDA, which is given one prompt a run."""
 
 
 def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
-    refuse_card_precision(job, spec)
     sizes = _sizes(job, spec)
     job.check_scorer(spec, _longest_with_pictures(job, spec, sizes), sizes)
     image_id = job.prompt_tokenizer().token_id(spec.image_token)
@@ -77,20 +81,16 @@ def _longest_with_pictures(job: RoleJob, spec: Scorer, sizes: Sequence[Patched])
     if spec.max_tokens is not None:
         return spec.max_tokens
     of_one = max(vision_inputs.image_tokens(size) for size in sizes) + 2  # between its start and its end
-    return MOST_TOKENS + (MOST_ENTRIES * of_one if job.shows_several else 0)
+    return MOST_TOKENS + (MOST_ENTRIES * of_one if _shows_several(job, spec) else 0)
 
 
-def refuse_card_precision(job: RoleJob, spec: Scorer) -> None:
-    """Raise ExportError where a model that is no scorer of texts is to have a precision for a card."""
-    if spec.precision in CARD_PRECISIONS:
-        raise ExportError(
-            f"roles.{job.role}.precision: {spec.precision} is for causal models that read text alone, and this is a "
-            f"{job.source.model_type}; choose fp16"
-        )
+def _shows_several(job: RoleJob, spec: Scorer) -> bool:
+    """Whether prompts show pictures of entries too: a graph for a card has the wearer's alone."""
+    return job.shows_several and spec.precision not in CARD_PRECISIONS
 
 
 def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
-    """Merge and export a vision-language scorer, a graph for each picture size."""
+    """Merge and export a vision-language scorer, a graph for each picture size; for a card, of the wearer's alone."""
     labels = job.head(spec.labels)
     picture = job.picture(spec.picture)
     part = VisionScorer(
@@ -104,8 +104,9 @@ def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
         picture=picture,
         grids=job.grids(picture, spec.grids),
         image_token=spec.image_token,
-        most_pictures=1 + MOST_ENTRIES if job.shows_several else None,
+        most_pictures=1 + MOST_ENTRIES if _shows_several(job, spec) else None,
         max_tokens=_longest_with_pictures(job, spec, _sizes(job, spec)),
+        pad_to=job.pad_to(spec),
     )
     first, *others = [_write_vision_scorer(job, spec, each, labels) for each in by_size(part)]
     return Exported(part, first | {"grids": others} if others else first)
@@ -115,18 +116,19 @@ def _write_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer, labels:
     """The graph of one picture size; returns notes for the report."""
     prompts = VisionPrompts(job, part)
     grid = vision_inputs.patch_grid(part.picture)
-    given = prompts.inputs([0, len(prompts.rows) - 1])
+    one = spec.precision == "cuda-fp16"
+    given = prompts.inputs([0] if one else [0, len(prompts.rows) - 1])
     example = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in given.items()}
     several = part.takes > 1
-    axes = VISION_AXES | {"pixel_values": SEVERAL} if several else VISION_AXES
+    axes = VISION_AXES | {"pixel_values": SEVERAL} if several else ONE_PROMPT if one else VISION_AXES
     kind = VISION_CLASSES[job.source.model_type]
+    make = card_vision_scorer if one else vision_scorer
+    build = partial(make, labels=labels, grid=grid, several=several)
     if is_large(job.source):
         weights = MergedWeights(job.source, kind)
-        build = partial(vision_scorer, labels=labels, grid=grid, several=several)
         write_streamed(weights, build, labels, lambda _: example, axes, ["logits"], job.path(part.model))
     else:
-        scorer = vision_scorer(job.source.load(kind), labels, grid, several=several)
-        write_onnx(scorer, example, axes, "logits", job.path(part.model))
+        write_onnx(build(job.source.load(kind)), example, axes, "logits", job.path(part.model))
     return apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
 
 
@@ -162,7 +164,7 @@ class VisionPrompts:
         span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
         for index, sample in enumerate(job.samples):
             given, values = [sample.picture], sample.values()
-            if template.shows_several and index % 2:
+            if template.shows_several and part.takes > 1 and index % 2:
                 given.append(job.samples[index - 1].picture)
                 values["seen"] = list(sample.seen) or [sample.passages[0]]  # prompts show a picture beside a line
             prompt = template.render(pictures=len(given), **values)
@@ -195,7 +197,7 @@ def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
         labels=spec.labels,
         rows=job.places(spec.labels),
         max_tokens=_longest(job, spec),
-        pad_to="steps" if spec.precision in CARD_PRECISIONS else "longest",
+        pad_to=job.pad_to(spec),
     )
     rows = _text_rows(job, part)
     if spec.precision in CARD_PRECISIONS:
@@ -265,11 +267,12 @@ def _compare(
     references: list[Floats],
     feed: Feed,
 ) -> list[Check]:
+    path = job.path(part.model)
     if spec.precision == "fp32":
-        return check_scorer(
-            job.role, job.path(part.model), references, feed, job.demands.logits, job.batches, part.rows
-        )
-    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches, part.rows)
+        return check_scorer(job.role, path, references, feed, job.demands.logits, job.batches, part.rows)
+    alone = spec.precision == "cuda-fp16" and isinstance(part, VisionScorer)
+    sizes = (1,) if alone else job.batches
+    return check_lossy_scorer(job.role, path, references, feed, spec.accept, sizes, part.rows)
 
 
 def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:

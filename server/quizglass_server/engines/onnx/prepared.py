@@ -50,6 +50,17 @@ def find_hardware() -> Hardware:
     return Hardware(name, capability, driver)
 
 
+@lru_cache(maxsize=1)
+def card_bytes() -> int:
+    """Memory of the first card, as `nvidia-smi` says; 0 where there is none."""
+    query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
+        return int(done.stdout.splitlines()[0]) << 20
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return 0
+
+
 def tensorrt_version() -> str:
     """Version of the installed TensorRT package.
 

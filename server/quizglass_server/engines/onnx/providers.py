@@ -74,14 +74,14 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
     return [NAMES[setting]] if NAMES[setting] == cpu else [NAMES[setting], cpu]
 
 
-def options(provider: str, ranges: Ranges, cache: Path | None, stepped: bool = False) -> Options:
-    """Settings of a provider; `stepped` is `Signature.stepped`.
+def options(provider: str, ranges: Ranges, cache: Path | None, stepped: bool = False, memory: int = 0) -> Options:
+    """Settings of a provider; `stepped` is `Signature.stepped`, `memory` that of `OnnxOptions`.
 
     TensorRT builds one engine for the whole range of shapes; without the ranges of all inputs it builds again at run
     time.
     """
     if provider == NAMES["cuda"]:
-        return _CUDA | (CUDA_GRAPH if stepped else {})
+        return _CUDA | (CUDA_GRAPH if stepped else {}) | ({"gpu_mem_limit": str(memory)} if memory else {})
     if provider != NAMES["tensorrt"]:
         return {}
     profile = (("min", "smallest"), ("opt", "usual"), ("max", "largest")) if ranges else ()

@@ -39,6 +39,8 @@ class OnnxOptions:
     cache: Path | None = None
     """Where TensorRT keeps engines it built, and where those built ahead of time are looked for; None: it builds them
     at every start."""
+    memory: int = 0
+    """Bytes of the card that CUDA's arena of a session may grow to; 0: all."""
     role: str = ""
     """Which role of the bundle they are for; empty: the one that the model's folder is called after."""
 
@@ -190,18 +192,26 @@ def _opened(
     """A session of the model as it is, and what runs it."""
     settings = _session_options(ort, how.threads)
     ranges = {} if signature.free else signature.all_ranges
-    # A CUDA graph is for a provider that runs all of a model: what comes behind another one does not.
-    providers = [
-        (provider, options(provider, ranges, how.cache, signature.stepped and provider == wanted[0]))
-        for provider in wanted
-    ]
+
+    def providers(graphed: bool) -> list[tuple[str, dict[str, str]]]:
+        # A CUDA graph is for a provider that runs all of a model: what comes behind another one does not.
+        return [(each, options(each, ranges, how.cache, graphed and each == wanted[0], how.memory)) for each in wanted]
+
+    given = providers(signature.stepped)
     if how.provider in PLUGINS:
         settings.add_provider_for_devices(devices(ort, how.provider), {})
-        providers = []  # those of the settings count where none are given
+        given = []  # those of the settings count where none are given
     elif NAMES["cuda"] in wanted:
         _preload(ort)
     try:
-        session = ort.InferenceSession(str(path), settings, providers=providers)
+        try:
+            session = ort.InferenceSession(str(path), settings, providers=given)
+        except Exception as error:
+            if not signature.stepped or wanted[0] != NAMES["cuda"]:
+                raise
+            # One made for TensorRT, say, with a node that CUDA leaves to the CPU.
+            logger.warning("%s: its kernels cannot be launched as one: %s", name, error)
+            session = ort.InferenceSession(str(path), settings, providers=providers(False))
     except Exception as error:
         raise BundleError(f"{name}: ONNX Runtime cannot load it: {error}") from error
     return session, confirm(how.provider, wanted, session.get_providers(), name)

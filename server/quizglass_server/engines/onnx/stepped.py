@@ -18,12 +18,18 @@ ROWS = (1, 2, 4, 8, 16)
 LENGTHS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 CUDA_GRAPH = {"enable_cuda_graph": "1"}
 """Options of the CUDA provider for a session that is run in steps alone."""
-_GRAPH_ID = "gpu_graph_id"
+BATCH = ("batch", "batch_size")
+"""What exported graphs call the axis of rows."""
+_GRAPH_ID, _MASK = "gpu_graph_id", "attention_mask"
 
 
 def step(size: int, steps: Sequence[int]) -> int:
     """The first step that holds a size; beyond the last, a multiple of it."""
     return next((each for each in steps if size <= each), -(-size // steps[-1]) * steps[-1])
+
+
+Shape = tuple[tuple[str, int], ...]
+"""Name and size of every dynamic axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class _Bound:
 
 
 class SteppedRuns:
-    """Runs of a session whose inputs are int64 [B, S] and whose outputs are float32 [B, ...] of fixed size.
+    """Runs of a session whose dynamic axes are named: one of rows, as `BATCH` names it, and others, of lengths.
 
     One run at a time: the tensors of a shape are one set.
     """
@@ -45,44 +51,56 @@ class SteppedRuns:
     def __init__(self, ort: Any, session: Any, device: str, number: int = 0) -> None:
         """Args:
         ort: the package onnxruntime.
-        session: opened with `CUDA_GRAPH` where the device is a card.
+        session: opened with `CUDA_GRAPH` where the device is a card; its outputs are float32.
         device: where tensors stay, as ONNX Runtime calls it: cuda or cpu.
         number: of the device.
         """
         self._ort, self._session = ort, session
         self._device = (device, number)
-        self._outputs = {each.name: tuple(each.shape[1:]) for each in session.get_outputs()}
-        self._bound: dict[tuple[int, int], _Bound] = {}
+        self._axes: dict[str, list[int | str]] = {each.name: list(each.shape) for each in session.get_inputs()}
+        self._outputs: dict[str, list[int | str]] = {each.name: list(each.shape) for each in session.get_outputs()}
+        self._bound: dict[Shape, _Bound] = {}
         self._lock = threading.Lock()
 
     @property
-    def shapes(self) -> list[tuple[int, int]]:
-        """Rows and lengths that were run so far."""
-        return sorted(self._bound)
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Sizes of the dynamic axes, in the order of their names, that were run so far."""
+        return sorted(tuple(size for _, size in shape) for shape in self._bound)
 
     def run(self, outputs: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
         """Run once.
 
         Args:
             outputs: names of those wanted.
-            inputs: int64 [B, S] each, all of one shape; a mask among them is padded like the rest.
+            inputs: by name, padded with zeros to a step; a mask among them is padded like the rest.
 
         Returns:
-            float32 [B, ...] each.
+            float32 each, as long as the inputs.
         """
-        rows, length = next(iter(inputs.values())).shape
-        shape = (step(rows, ROWS), step(length, LENGTHS))
+        sizes = {
+            axis: size
+            for name, values in inputs.items()
+            for axis, size in zip(self._axes[name], values.shape, strict=True)
+            if isinstance(axis, str)
+        }
+        shape = tuple((axis, step(size, ROWS if axis in BATCH else LENGTHS)) for axis, size in sorted(sizes.items()))
         with self._lock:
             bound = self._bound.get(shape) or self._bind(shape, inputs)
             for name, values in inputs.items():
-                bound.inputs[name].update_inplace(_padded(values, shape))
+                bound.inputs[name].update_inplace(_padded(name, values, _sized(self._axes[name], dict(shape))))
             self._session.run_with_iobinding(bound.binding, bound.options)
-            return [bound.outputs[name].numpy()[:rows].copy() for name in outputs]
+            return [
+                bound.outputs[name].numpy()[tuple(map(slice, _sized(self._outputs[name], sizes)))].copy()
+                for name in outputs
+            ]
 
-    def _bind(self, shape: tuple[int, int], inputs: Mapping[str, NDArray[Any]]) -> _Bound:
-        make = self._ort.OrtValue.ortvalue_from_shape_and_type
-        given = {name: make(shape, values.dtype.type, *self._device) for name, values in inputs.items()}
-        made = {name: make((shape[0], *rest), np.float32, *self._device) for name, rest in self._outputs.items()}
+    def _bind(self, shape: Shape, inputs: Mapping[str, NDArray[Any]]) -> _Bound:
+        make, sizes = self._ort.OrtValue.ortvalue_from_shape_and_type, dict(shape)
+        given = {
+            name: make(_sized(self._axes[name], sizes), values.dtype.type, *self._device)
+            for name, values in inputs.items()
+        }
+        made = {name: make(_sized(axes, sizes), np.float32, *self._device) for name, axes in self._outputs.items()}
         binding = self._session.io_binding()
         for name, value in given.items():
             binding.bind_ortvalue_input(name, value)
@@ -94,9 +112,15 @@ class SteppedRuns:
         return bound
 
 
-def _padded(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
-    """Zeros behind each row; a row that is not asked for has one token, since attention needs one."""
+def _sized(axes: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """A declared shape with a size for each name."""
+    return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in axes)
+
+
+def _padded(name: str, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Zeros behind what there is; a row that is not asked for has one token, since attention needs one."""
     padded = np.zeros(shape, values.dtype)
-    padded[: values.shape[0], : values.shape[1]] = values
-    padded[values.shape[0] :, 0] = 1
+    padded[tuple(map(slice, values.shape))] = values
+    if name == _MASK:
+        padded[len(values) :, 0] = 1
     return padded

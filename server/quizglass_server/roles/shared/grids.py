@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_bundle.fields import Normalised, Size
+from quizglass_bundle.fields import Normalised, Size, graphs
 from quizglass_bundle.inputs.vision_inputs import channels
+from quizglass_bundle.parts import ImageEncoderPart, TaggerPart
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.providers import InputRange
@@ -25,6 +26,7 @@ Sized = TypeVar("Sized")
 Row = TypeVar("Row")
 Read = Callable[[NDArray[np.float32], int, str], Sequence[Row]]
 """Makes a row for each picture from a model's output: the values, of how many pictures, and the model's name."""
+PicturePart = ImageEncoderPart | TaggerPart
 SAME_SHAPE = log(1.05)
 """Sizes that distort a picture by no more than this beyond the best count as equally good."""
 
@@ -70,7 +72,7 @@ class PictureGraphs(Generic[Row]):
     """A model of pictures alone: `pixel_values` [B, 3, H, W] to one output, read as a row for each picture.
 
     Args:
-        sized: every size of its pictures and the name of its graph.
+        spec: what the manifest says of it.
         output: name of the graphs' output.
         read: makes rows of it.
         loading: the bundle's files, and what runs them.
@@ -79,9 +81,13 @@ class PictureGraphs(Generic[Row]):
         BundleError: a file is damaged, or takes other inputs; and what `read` raises of values that do not fit.
     """
 
-    def __init__(self, sized: Sequence[tuple[Normalised, str]], output: str, read: Read[Row], loading: Loading) -> None:
+    def __init__(self, spec: PicturePart, output: str, read: Read[Row], loading: Loading) -> None:
         self._fitter = loading.fitter
-        self._graphs = Grids([(size, _PictureGraph(name, size, output, read, loading)) for size, name in sized])
+        stepped = spec.pad_to == "steps"
+        sized = graphs(spec)
+        self._graphs = Grids(
+            [(size, _PictureGraph(name, size, output, read, loading, stepped)) for size, name in sized]
+        )
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -103,12 +109,14 @@ class PictureGraphs(Generic[Row]):
 class _PictureGraph(Generic[Row]):
     """For pictures of one size."""
 
-    def __init__(self, model: str, size: Normalised, output: str, read: Read[Row], loading: Loading) -> None:
+    def __init__(
+        self, model: str, size: Normalised, output: str, read: Read[Row], loading: Loading, stepped: bool
+    ) -> None:
         """Load, and run once."""
         self.size = size
         self._read = read
         path = loading.files.path(model)
-        signature = Signature(output, {"pixel_values": pixel_range(size, MAX_BATCH)})
+        signature = Signature(output, {"pixel_values": pixel_range(size, MAX_BATCH)}, stepped=stepped)
         self._session = OnnxSession(path, signature, loading.how)
         self.executor = self._session.executor
         most = BATCH_PIXELS // (size.width * size.height) if self.executor == "cpu" else MAX_BATCH

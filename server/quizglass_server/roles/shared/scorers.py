@@ -27,11 +27,11 @@ from quizglass_bundle.inputs.vision_inputs import (
 from quizglass_bundle.parts import Scorer, VisionScorer
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.onnx.batcher import Batcher
+from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.providers import InputRange, Ranges
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
-from quizglass_server.roles.shared.batching import LIMITS, MAX_BATCH, prompt_ranges
+from quizglass_server.roles.shared.batching import BATCH_TOKENS, LIMITS, MAX_BATCH, prompt_ranges
 from quizglass_server.roles.shared.loading import Loading
 from quizglass_server.roles.shared.logits import checked, softmax
 
@@ -135,7 +135,9 @@ class VisionGraph:
         self._fitter = loading.fitter
         self._pool = loading.pool
         self._session = OnnxSession(
-            loading.files.path(model), Signature("logits", _vision_ranges(spec, size)), loading.how
+            loading.files.path(model),
+            Signature("logits", _vision_ranges(spec, size), stepped=spec.pad_to == "steps"),
+            loading.how,
         )
         self.name = self._session.name
         if spec.takes > 1 and isinstance(self._session.shape("pixel_values")[1], int):
@@ -143,7 +145,9 @@ class VisionGraph:
                 f"{self.name}: takes one picture a prompt, not {spec.takes} as the manifest says; export it again"
             )
         self.executor = self._session.executor
-        self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, len, LIMITS, prompts=True)
+        self._alone = isinstance(self._session.shape("input_ids")[0], int)
+        limits = BatchLimits(BATCH_TOKENS, 1) if self._alone else LIMITS
+        self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, len, limits, prompts=True)
         """Runs rows together with those of other callers."""
         self._patches = BoundedCache[bytes, Patches](
             loading.fitter.kept_bytes // 2, lambda seen: seen.nbytes, kind="forms"
@@ -163,6 +167,11 @@ class VisionGraph:
 
     def run(self, rows: Sequence[VisionRow]) -> list[Logits]:
         """Logits, one array [R] a row."""
+        if self._alone:
+            return [self._together([row])[0] for row in rows]
+        return self._together(rows)
+
+    def _together(self, rows: Sequence[VisionRow]) -> list[Logits]:
         ids, seen = [row.ids for row in rows], [row.patches for row in rows]
         return list(self._session.run(vision_batch(ids, self._image_id, self.size, seen)))
 

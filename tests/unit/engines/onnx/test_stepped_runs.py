@@ -58,6 +58,37 @@ def test_a_batch_gives_what_it_gives_unpadded_whatever_ran_before(runs: SteppedR
     assert set(runs.shapes) <= {(rows, length) for rows in (*ROWS, 32) for length in LENGTHS}
 
 
+def test_every_named_axis_is_padded_and_cut_off_again(tmp_path: Path) -> None:
+    """As a vision scorer's positions [3, B, S] and pictures [B, 2], and an encoder's states [B, S, 1] have them."""
+    shapes = {"position_ids": [3, "batch_size", "tokens"], "pixel_values": ["batch_size", 2]}
+    nodes = [
+        helper.make_node("Cast", ["position_ids"], ["float"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSum", ["float", "first"], ["places"], keepdims=0),
+        helper.make_node("Unsqueeze", ["places", "last"], ["states"]),
+        helper.make_node("Neg", ["pixel_values"], ["pictures"]),
+    ]
+    kinds = (TensorProto.INT64, TensorProto.FLOAT)
+    graph = helper.make_graph(
+        nodes,
+        "axes",
+        [helper.make_tensor_value_info(name, kind, shapes[name]) for name, kind in zip(shapes, kinds, strict=True)],
+        [
+            helper.make_tensor_value_info("states", TensorProto.FLOAT, ["batch_size", "tokens", 1]),
+            helper.make_tensor_value_info("pictures", TensorProto.FLOAT, ["batch_size", 2]),
+        ],
+        [numpy_helper.from_array(np.array([place]), name) for name, place in (("first", 0), ("last", 2))],
+    )
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), str(tmp_path / "m.onnx"))
+    runs = SteppedRuns(ort, ort.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"]), "cpu")
+    for rows, length in ((3, 40), (1, 7), (3, 33)):
+        places = np.arange(3 * rows * length).reshape(3, rows, length)
+        pixels = np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)
+        states, pictures = runs.run(["states", "pictures"], {"position_ids": places, "pixel_values": pixels})
+        np.testing.assert_array_equal(states[:, :, 0], places.sum(0))
+        np.testing.assert_array_equal(pictures, -pixels)
+    assert runs.shapes == [(1, 32), (4, 64)]
+
+
 def test_callers_at_once_each_get_their_own(runs: SteppedRuns) -> None:
     found: dict[int, list[float]] = {}
 

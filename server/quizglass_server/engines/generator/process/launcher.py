@@ -25,6 +25,7 @@ from quizglass_server.engines.generator.client import GeneratorClient, ServedMod
 from quizglass_server.engines.generator.connection import Address
 from quizglass_server.engines.generator.control_tokens import ControlTexts
 from quizglass_server.engines.generator.places import ServerPlaces
+from quizglass_server.engines.generator.process.card import CardPlan
 from quizglass_server.engines.generator.process.folders import new_folder, sweep
 from quizglass_server.engines.generator.process.log import LogTail, exit_words
 from quizglass_server.engines.generator.process.options import ProcessOptions, environment
@@ -138,12 +139,16 @@ class Launcher:
         """What was started last."""
         self.threads = ThreadChoice(options, kept_in())
         self._fault = ""
+        self.on_card: CardPlan | None = None
+        """What of the model is on the card; None: there is none, or it was not looked at yet."""
 
     @property
     def notice(self) -> str:
         """Why it is slower than it could be, and what to do; empty when it is not."""
-        if self._fault or self.program is None or self.program.origin is not Origin.PREBUILT:
-            return self._fault
+        if told := "; ".join(filter(None, (self._fault, self.on_card.notice if self.on_card else ""))):
+            return told
+        if self.program is None or self.program.origin is not Origin.PREBUILT:
+            return ""
         return f"runs llama-server of {self.program}: {SLOWER} (in the clone: make llama)"
 
     async def launch(self, restore: Path | None = None) -> Life:
@@ -155,12 +160,14 @@ class Launcher:
         Raises:
             BundleError: a model file cannot be loaded.
             EngineFailed: the process died or did not answer while loading, or computes nonsense, or there is none.
-            SettingsError: the program that was named cannot be started.
+            SettingsError: the program that was named cannot be started, or the card has no room for the layers that
+                were asked for.
             OSError: it cannot be started.
         """
         options = self._options
         self.program = options.program or find_program()
         weights = await asyncio.to_thread(examined, options.model, options.projector, options.cells)
+        self.on_card = await asyncio.to_thread(options.card_plan)
         try:
             return await self._proved_life(weights, restore)
         except CpuFault as fault:
@@ -222,7 +229,8 @@ class Launcher:
             await life.bury()
             raise
         life.log.calm = True
-        logger.info("generator process %d (%s) serves %s", life.process.pid, self.program, life.description)
+        where = f", {self.on_card}" if self.on_card else ""
+        logger.info("generator process %d (%s) serves %s%s", life.process.pid, self.program, life.description, where)
         return life
 
     async def _compare_threads(self, weights: Weights) -> None:
@@ -285,7 +293,8 @@ class Launcher:
         else:
             key, host, port = secrets.token_urlsafe(32), "127.0.0.1", _free_port()
             address = Address(host=host, port=port, headers={"Authorization": f"Bearer {key}"})
-        flags = options.flags(folder / "slots", host, port, threads=threads, repack=self._repack)
+        on_card = self.on_card if options is self._options else None
+        flags = options.flags(folder / "slots", host, port, threads=threads, repack=self._repack, on_card=on_card)
         try:
             with self._reserve.spent():
                 command = [*self.program.command, *flags]

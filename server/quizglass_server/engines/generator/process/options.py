@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quizglass_server.config.options import BatchOptions
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
+from quizglass_server.engines.generator.process.card import AUTO, CardPlan, CardRoom, needs, plan
 from quizglass_server.engines.generator.process.programs import Program
 from quizglass_server.engines.generator.process.watch import WatchOptions
 
@@ -57,6 +58,10 @@ class ProcessOptions(BatchOptions):
     """Texts that end an answer."""
     program: Program | None = None
     """None: whichever is installed."""
+    room: CardRoom | None = None
+    """Of the card; None: there is none."""
+    gpu_layers: int = AUTO
+    """Layers on the card."""
     load_timeout_s: float = 300.0
     restart_wait_s: float = 10.0
     """How long a request waits for a process that is being restarted."""
@@ -71,7 +76,20 @@ class ProcessOptions(BatchOptions):
         """Cells of the KV cache, shared by all slots."""
         return max(self.generator_cells or self.context * self.sequences, self.context)
 
-    def flags(self, folder: Path, host: str, port: int, *, threads: int, repack: bool) -> list[str]:
+    def card_plan(self) -> CardPlan | None:
+        """What of the model goes on the card; None without one.
+
+        Raises:
+            SettingsError: it has no room for the layers that were asked for.
+            OSError, ValueError: a file cannot be read.
+        """
+        if self.room is None:
+            return None
+        return plan(needs(self.model, self.projector, self.cells, _BATCH), self.room, self.gpu_layers)
+
+    def flags(
+        self, folder: Path, host: str, port: int, *, threads: int, repack: bool, on_card: CardPlan | None = None
+    ) -> list[str]:
         """llama-server's flags.
 
         Args:
@@ -80,6 +98,7 @@ class ProcessOptions(BatchOptions):
             port: with an address.
             threads: that compute.
             repack: whether weights may be kept in the order that the CPU's fastest instructions want.
+            on_card: what goes on the card; None: llama.cpp decides.
         """
         projector = [] if self.projector is None else ["--mmproj", str(self.projector.absolute())]
         return [
@@ -94,6 +113,7 @@ class ProcessOptions(BatchOptions):
             *("--offline", "--no-ui", "--no-slots", "--no-context-shift"),
             *("--log-verbosity", "3", "--log-colors", "off"),
             *([] if repack else ["--no-repack"]),
+            *([] if on_card is None else on_card.flags),
         ]
 
 

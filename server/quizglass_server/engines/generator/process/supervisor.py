@@ -81,6 +81,12 @@ class GeneratorProcess:
         return self._launcher.program
 
     @property
+    def on_card(self) -> str:
+        """What of the model is on a card, in words; empty without one."""
+        plan = self._launcher.on_card
+        return "" if plan is None else str(plan)
+
+    @property
     def notice(self) -> str:
         """Why it is slower than it could be, and what to do; empty when it is not."""
         return self._launcher.notice
