@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from quizglass_bundle.errors import BundleError
@@ -30,10 +31,13 @@ from quizglass_bundle.parts import (
     VisionScorer,
 )
 from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
+from quizglass_server.engines.generator.process.card import CardRoom, room
+from quizglass_server.engines.generator.process.programs import find_program
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.prepared import card_bytes
-from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.errors import EngineFailed
+from quizglass_server.engines.onnx.providers import NAMES, choose
+from quizglass_server.engines.onnx.session import OnnxOptions, import_onnxruntime
+from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.roles.coarse_reranker import OnnxCoarseReranker
 from quizglass_server.roles.decider import LinearDecider, TextDecider, VisionDecider
 from quizglass_server.roles.detector import OnnxDetector
@@ -42,7 +46,6 @@ from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, LlamaG
 from quizglass_server.roles.image_encoder import OnnxImageEncoder
 from quizglass_server.roles.reader import READER, RapidOcrReader
 from quizglass_server.roles.reranker import RERANKER, OnnxCrossEncoder, OnnxReranker
-from quizglass_server.roles.shared.card import card_room
 from quizglass_server.roles.shared.fitting import PictureFitter
 from quizglass_server.roles.shared.loading import Loading, ModelFiles
 from quizglass_server.roles.speech import SpeechEngine, given_speech, speech_engine
@@ -53,6 +56,8 @@ from quizglass_server.scheduling.cores import share_cores, usable_cores
 
 logger = logging.getLogger(__name__)
 
+_ONNX_RUNTIME = 700 << 20
+"""Bytes that CUDA and ONNX Runtime take of a card beside the weights, about."""
 _BY_PART: Mapping[type[RolePart], Callable[[Any, Loading], Any]] = {
     CoarseRerankerPart: OnnxCoarseReranker,
     CrossEncoderPart: OnnxCrossEncoder,
@@ -174,14 +179,14 @@ async def load_models(
     )
     loading = Loading(bundle, pool, PictureFitter(engines.picture_cache_bytes // 8), how)
     try:
-        part, room = bundle.roles.generator, None
+        part, there = bundle.roles.generator, None
         if part is not None and elsewhere is None:  # looked at before this process takes some of it
-            room = await asyncio.to_thread(
-                card_room, list(models.parts.values()), bundle, engines, generator or GeneratorOptions()
+            there = await asyncio.to_thread(
+                _card_room, list(models.parts.values()), bundle, engines, generator or GeneratorOptions()
             )
         async with asyncio.TaskGroup() as group:
             if part is not None:
-                process = LlamaGenerator(part, bundle, loading.fitter, engines.threads, generator, elsewhere, room)
+                process = LlamaGenerator(part, bundle, loading.fitter, engines.threads, generator, elsewhere, there)
                 models[GENERATOR] = models.process = process
                 group.create_task(process.start())
             group.create_task(_load_here(models, loading))
@@ -234,3 +239,35 @@ def _begin_speech(models: LoadedModels, options: SpeechOptions) -> None:
             models.put(role, engine)
             models.speech.append(engine)
             engine.start()
+
+
+def _card_room(
+    parts: Sequence[RolePart], files: ModelFiles, engines: EngineOptions, generator: GeneratorOptions
+) -> CardRoom | None:
+    """What a generator of this machine may take of its cards; None where its llama-server uses none."""
+    try:
+        program = find_program(generator.llama_server)
+    except (EngineFailed, SettingsError):  # said by name when it is started
+        return None
+    return room(program, engines.gpu_memory, _of_onnx_runtime(parts, files, engines.provider))
+
+
+def _of_onnx_runtime(parts: Sequence[RolePart], files: ModelFiles, provider: str) -> int:
+    """Bytes of the card that ONNX Runtime's models take, about; 0 where it runs them on the CPU."""
+    try:
+        runs = choose(provider, import_onnxruntime().get_available_providers())[0]
+    except (EngineFailed, SettingsError):
+        return 0
+    paths = {path for part in parts if part.engine == "onnx" for path in _paths(part, files)}
+    if runs == NAMES["cpu"] or not paths:
+        return 0
+    return _ONNX_RUNTIME + sum(path.stat().st_size for path in paths)
+
+
+def _paths(part: RolePart, files: ModelFiles) -> Iterator[Path]:
+    """A role's graphs with the weights beside them."""
+    names = [getattr(part, "model", None), getattr(part, "text_model", None)]
+    for name in [*names, *(grid.model for grid in getattr(part, "grids", None) or ())]:
+        if name is not None:
+            path = files.path(name)
+            yield from (each for each in (path, path.with_name(f"{path.name}.data")) if each.exists())
