@@ -16,7 +16,7 @@ from bench.fingerprints import weights
 from bench.hostile.sections import Setup
 from bench.sections import Part
 
-SECTIONS = ("encryption", "watching", "refusals", "tokens", "fairness", "apart", "restarts", "image")
+SECTIONS = ("encryption", "watching", "refusals", "tokens", "fairness", "apart", "restarts", "image", "sources")
 """A module each, with `run`; in the order of the table."""
 _LIMIT_S = 1800.0
 """No section may take longer."""
