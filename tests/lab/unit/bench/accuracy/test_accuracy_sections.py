@@ -27,6 +27,7 @@ from bench.accuracy.sections import (
     own_passages,
     pace,
     parts,
+    pictured,
     published,
     rewriting,
     rounds,
@@ -536,6 +537,19 @@ def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: 
     assert drawn.read_bytes().startswith(b"\x89PNG")
     shares = planning.by([case(QUESTIONS[0], {}, {})], lambda each: str(each.question.group))
     assert plots.accuracy(shares, POLICIES).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_choice_with_pictures_stands_beside_captions_alone_in_pairs() -> None:
+    right = {
+        "captions alone, in the order of the search": [True, True, False, False],
+        "pictures and captions, in the order of the search": [True, True, True, False],
+        "captions alone, in an order that tells nothing": [True, False, False, False],
+        "pictures and captions, in an order that tells nothing": [False, False, False, False],
+    }
+    told = {row.name.partition(" (")[0]: (row.value, row.unit) for row in pictured.rows(right)}
+    assert told["entry chosen by captions alone, in the order of the search"] == (50.0, "%")
+    assert told["entry chosen with pictures, minus captions alone, in the order of the search"] == (25.0, "points")
+    assert told["entry chosen with pictures, minus captions alone, in an order that tells nothing"] == (-25.0, "points")
 
 
 def test_plots_are_drawn_anew_from_what_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
