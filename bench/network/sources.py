@@ -49,7 +49,7 @@ async def run(setup: Setup) -> Part:
 async def _ask(setup: Setup, part: Part, kind: str, stock: Stock, without: AsyncClient, given: AsyncClient) -> None:
     """Turns one at a time; those that gave a source up waited for it, or left it alone after three failures."""
     added: dict[str, list[float]] = {}
-    count = setup.count(200, 6)
+    count = setup.count(60, 6)
     for number in range(count):
         setup.say(f"a SearXNG that {kind}: question {number + 1} of {count}")
         question, pictures = stock.twins()

@@ -16,7 +16,7 @@ from quizglass_server.policies import POLICIES
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.cogplanner_baselines import Grade
 from quizglass_server.policies.core_mmrag import Entry
-from quizglass_server.policies.omnisearch import Next
+from quizglass_server.policies.omnisearch import NextOrPictures
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Same, Subject
 
 TEMPLATES = sorted(path for path in GENERAL_PROMPTS.glob("*.jinja") if path.stem != "rerank")
@@ -24,7 +24,7 @@ DECISIONS: dict[str, type[Enum]] = {
     "plan": Plan,
     "act": Action,
     "grade": Grade,
-    "next": Next,
+    "next": NextOrPictures,
     "select": Entry,
     "select_by_text": Entry,
     "search_router": Branch,
@@ -40,6 +40,7 @@ EVERYTHING: dict[str, PromptValue] = {
     "domain": "vehicles",
     "seen": ["Velmora: a red car", "Tagrin: a blue boat"],
     "found": ["Velmora: The Velmora costs 45 crowns."],
+    "pictured": ["Orvex: a green bus"],
     "query": "How much does the Velmora cost?",
     "draft": "40 crowns",
     "steps": ["It is a red car.", "Its price cannot be determined."],
