@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import sections
+from bench.accuracy import pictured
 from bench.accuracy.ground import Ground
 from bench.accuracy.planner import planning
 from bench.accuracy.sections import (
@@ -25,7 +26,6 @@ from bench.accuracy.sections import (
     objects,
     own_passages,
     pace,
-    pictured,
     published,
     rewriting,
     rounds,

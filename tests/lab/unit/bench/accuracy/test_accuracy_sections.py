@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import render
-from bench.accuracy import plots
+from bench.accuracy import pictured, plots
 from bench.accuracy.ground import variant
 from bench.accuracy.planner import naming, planning, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
@@ -27,7 +27,6 @@ from bench.accuracy.sections import (
     own_passages,
     pace,
     parts,
-    pictured,
     published,
     rewriting,
     rounds,
