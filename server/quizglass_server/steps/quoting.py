@@ -40,6 +40,7 @@ _DOTTED = re.compile(r"\b(?:[a-z]\.){2,}$")
 """Abbreviations such as "a.m.", which end a sentence where no small letter follows."""
 _MARKS = re.compile(r"^(?:[-*+•–]|\d{1,2}[.)])\s+")
 _HAS_WORD = re.compile(r"\w")
+_ENDS = (".", "!", "?", "…", ";", ":", ",", ")", '"', "”", "’", "'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +230,17 @@ def beginning_of(evidence: Evidence, most: int = LONGEST_ANSWER) -> str:
         if taken and len(" ".join((*taken, sentence)).split()) > most:
             break
         taken.append(sentence)
-    return " ".join(taken)
+    return _together(taken)
 
 
 def joined(quoted: Sequence[NoteSentence]) -> str:
     """Sentences as one answer."""
-    return " ".join(sentence.text for sentence in quoted)
+    return _together([sentence.text for sentence in quoted])
+
+
+def _together(texts: Sequence[str]) -> str:
+    """Texts as one; a line of a list that ends in no mark is parted from the next by a semicolon."""
+    return " ".join(text if text.endswith(_ENDS) else f"{text};" for text in texts).removesuffix(";")
 
 
 def _words(sentence: NoteSentence) -> int:

@@ -69,6 +69,13 @@ def test_marks_of_lists_and_the_title_above_are_left_out() -> None:
     assert said("Aloe: - Water it.\n2. Turn it.\n---\n* No sun") == ["Water it.", "Turn it.", "No sun"]
 
 
+def test_lines_of_a_list_are_quoted_one_by_one_and_are_parted() -> None:
+    found = sentences_of([note("- Ticket 12.50, kids free\n- warm! Leave jackets in the locker\n- guide: Mr. Osei")])
+    assert joined(chosen(found, [0.9, 0.1, 0.1, 0.1], 0.5)) == "Ticket 12.50, kids free"
+    assert joined(chosen(found, [0.9, 0.1, 0.1, 0.8], 0.5)) == "Ticket 12.50, kids free; guide: Mr. Osei"
+    assert beginning_of(note("- Sunday 4 June\n- warm!\n- guide: Mr. Osei")) == "Sunday 4 June; warm! guide: Mr. Osei"
+
+
 def test_the_best_sentence_is_quoted_and_a_second_one_that_may_answer_too() -> None:
     found = sentences_of([note("One. Two. Three. Four.")])
     assert joined(chosen(found, [0.1, 0.15, 0.12, 0.9], 0.5)) == "Four."
@@ -93,7 +100,7 @@ def test_what_a_semicolon_parts_is_quoted_together() -> None:
 
 def test_a_long_list_parted_by_semicolons_is_quoted_in_parts() -> None:
     found = sentences_of([note("; ".join(f"Part {number} is one of many parts" for number in range(8)) + ".")])
-    assert joined(chosen(found, [0.1, 0.9, *[0.1] * 6], 0.5)) == "Part 1 is one of many parts;"
+    assert joined(chosen(found, [0.1, 0.9, *[0.1] * 6], 0.5)) == "Part 1 is one of many parts"
 
 
 def test_two_sentences_that_are_long_together_are_one_too_many() -> None:

@@ -42,7 +42,8 @@ _CLOSED_BY_THE_NEXT = """
 """
 _NEVER_DEEP = frozenset(_CLOSED_BY_THE_NEXT.split())
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
-_ITEMS = "; "  # between the items of a list and the cells of a row
+_ITEMS = "; "  # between the cells of a row, and the items of a list within one
+_BEGIN_ITEM = ("first item", "item")
 _LONGEST_HEADING = 240  # characters; longer ones are never put in front of a chunk, and are blocks themselves
 _LONGEST_COLUMN = 100  # characters of a column's name, which is repeated in every row
 _MOST_BLOCKS = 5_000  # a block is a chunk at least
@@ -180,18 +181,22 @@ def _html(text: str) -> Iterator[Block]:
         return
     outline, words = _Outline(), list[str]()
     for kind, content in _walk(parsed.body):
-        if kind == "text":
-            words.append(content)
+        if kind == "text" or kind in _BEGIN_ITEM:
+            words.append(content.replace("\n", " ") if kind == "text" else "\n- ")
             continue
-        paragraph, words = " ".join("".join(words).split()), []
+        paragraph, words = _by_lines(words), []
         if kind.startswith("/h") and _HEADING.fullmatch(kind[1:]):
             yield from outline.enter(int(kind[2]), paragraph)
         elif paragraph:
             yield outline.block(paragraph)
-    rest = " ".join("".join(words).split())
-    if rest:
+    if rest := _by_lines(words):
         yield outline.block(rest)
     yield from outline.end()
+
+
+def _by_lines(words: list[str]) -> str:
+    """A paragraph on one line; a list with an item on each, marked as in Markdown, which is how people write lists."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in "".join(words).split("\n"))))
 
 
 def _is_of_an_article(node: LexborNode) -> bool:
@@ -204,14 +209,23 @@ def _is_of_an_article(node: LexborNode) -> bool:
 
 
 def _walk(node: LexborNode, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Texts, and the beginnings and ends of blocks, in document order; a list and a table's row are a block each."""
+    """Texts, and the beginnings and ends of blocks, in document order; a list and a table's row are a block each.
+
+    An item of a list begins with "item", the first one with "first item"; neither has a text.
+    """
     for child in node.iter(include_text=True):
         tag = child.tag or ""
         if tag == "-text":
             yield "text", child.text(deep=False)
         elif depth > _DEEPEST:
             yield from _as_block(tag, child.text(separator=" ") or "")
-        elif tag in ("ul", "ol", "dl"):
+        elif tag in ("ul", "ol"):
+            yield tag, ""
+            for at, part in enumerate(_parts(child, depth + 1)):
+                yield _BEGIN_ITEM[min(at, 1)], ""
+                yield "text", part
+            yield f"/{tag}", ""
+        elif tag == "dl":
             yield from _as_block(tag, _ITEMS.join(_parts(child, depth + 1)))
         elif tag == "table":
             for text in _table(child, depth + 1):
@@ -281,5 +295,6 @@ def _parts(node: LexborNode, depth: int) -> Iterator[str]:
 
 def _words(node: LexborNode, depth: int) -> str:
     """All that is within, on one line; what stands in blocks of their own is apart."""
-    said = "".join(content if kind == "text" else " " for kind, content in _walk(node, depth))
+    apart = {"item": _ITEMS}
+    said = "".join(content if kind == "text" else apart.get(kind, " ") for kind, content in _walk(node, depth))
     return " ".join(said.split())

@@ -78,7 +78,7 @@ def _chunk_blocks(content: Sequence[Block], count_tokens: CountTokens) -> Iterat
                 yield from chunk_text(heading, count_tokens)
         above = ": ".join(headings)
         for chunk in chunk_text(block.text, count_tokens, MAX_TOKENS - (length(above) or 0)):
-            yield f"{above}: {chunk}" if above else chunk
+            yield f"{above}: {chunk.removeprefix('- ')}" if above else chunk
 
 
 def _shown(headings: tuple[str, ...], length: Callable[[str], int | None]) -> tuple[str, ...]:

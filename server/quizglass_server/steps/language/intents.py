@@ -144,7 +144,7 @@ _OVERVIEW = (
     rf"(?:describe|explain|summari[sz]e) {_THING}",
     rf"(?:more |any |some |give me )*(?:info|information|details|facts|notes){_ABOUT}",
     r"(?:read|show)(?: me| out)? (?:my|the|your) notes?(?: (?:about|on) (?:this|that|it))?",
-    r"(?:tell me )?more",
+    r"(?:tell me )?more|it all|all|everything|anything",
     rf"(?:is there )?anything (?:else )?(?:i should know|to know|worth knowing){_ABOUT}",
     rf"(?:what is |(?:give|tell) me )?(?:the |a |some )?(?:short |quick |whole |full )?"
     rf"(?:story|background|summary|overview|rundown)(?: (?:about|of|behind|with|on|to) {_THING})?",

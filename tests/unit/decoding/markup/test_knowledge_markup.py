@@ -39,7 +39,7 @@ def test_markdown_by_headings() -> None:
     assert blocks(MARKDOWN, "markdown") == [
         Block(("Velmora",), "A red car of two lines, fast. its front"),
         Block(("Velmora", "Engine"), "part: pump; made by: Tandex"),
-        Block(("Velmora", "Engine"), "four cylinders; two belts one spare"),
+        Block(("Velmora", "Engine"), "- four cylinders\n- two belts one spare"),
         Block(("Velmora", "Engine"), "code = 1"),
         Block(("Velmora", "History"), "Begun in 1974."),
     ]
@@ -148,6 +148,7 @@ def test_chunks_carry_their_headings_and_no_markup() -> None:
     )
     assert chunks[0] == "Velmora: A red car of two lines, fast. its front"
     assert "Velmora: Engine: part: pump; made by: Tandex" in chunks
+    assert "Velmora: Engine: four cylinders\n- two belts one spare" in chunks
     assert not any("1974." in chunk and "year" in chunk for chunk in chunks), "the text says the year already"
 
 
@@ -221,7 +222,7 @@ def test_a_header_of_an_article_and_a_form_around_a_page_are_content() -> None:
 
 def test_words_of_lists_are_those_of_paragraphs() -> None:
     assert blocks("<ul><li>H<sub>2</sub>O <img alt=water><li>two<br>lines</ul>", "html") == [
-        Block((), "H2O water; two lines")
+        Block((), "- H2O water\n- two lines")
     ]
 
 

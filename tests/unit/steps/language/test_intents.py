@@ -162,6 +162,7 @@ ASKED = {
         What did I write down about this?
         Tell me a bit about this house
         Tell me everything you know about it
+        tell me everything
         What can you say about him?
         Got anything on this?
         Could you tell me about this?
