@@ -34,8 +34,8 @@ _EXAMPLE = Path(__file__).parents[2] / "deploy" / "envoy" / "several.yaml"
 _PORTS = 50061, 50071, 50081
 """Of the example's servers."""
 _SESSIONS, _CLIENTS = 4, 2
-_WITHDRAW_S, _FOUND_S, _READY_S = 2.5, 1.5, 60.0
-"""The proxy looks at each server once a second, and waits a second for its word."""
+_WITHDRAW_S, _GRACE_S, _FOUND_S, _READY_S = 2.5, 20.0, 1.5, 60.0
+"""The proxy looks at each server once a second."""
 _REST_S = 0.1
 """Between two questions of a client: the bar is about restarts, not about a full server."""
 
@@ -103,7 +103,7 @@ async def _session(target: str, access: Access, token: str, stock: Stock, tally:
                     answer = await session.answer(question.text, frame)
                 _count(answer.text, tally)
             except (ClientError, TimeoutError) as error:
-                tally.failed[f"session: {getattr(error, 'reason', '') or type(error).__name__}"] += 1
+                tally.failed[f"session: {getattr(error, 'reason', '') or type(error).__name__} {error}"] += 1
             await asyncio.sleep(_REST_S)
         watching.cancel()
 
@@ -124,7 +124,7 @@ async def _client(target: str, access: Access, token: str, stock: Stock, tally: 
                 answer = await client.answer(question.text, frame, history=question.history)
                 _count(answer.text, tally)
             except ClientError as error:
-                tally.failed[f"client: {error.reason or type(error).__name__}"] += 1
+                tally.failed[f"client: {error.reason or error.message}"] += 1
             await asyncio.sleep(_REST_S)
 
 
@@ -150,7 +150,7 @@ async def _servers(setup: Setup, access: Access) -> AsyncIterator[tuple[list[Loc
             shutil.rmtree(knowledge, ignore_errors=True)
             shutil.copytree(folder / "knowledge", knowledge)
             shared = ["--tokens", str(access.tokens), "--session-key-file", str(folder / "session.key")]
-            flags = [*shared, "--withdraw-s", str(_WITHDRAW_S), "--port", str(_free_port())]
+            flags = [*shared, "--withdraw-s", str(_WITHDRAW_S), "--grace-s", str(_GRACE_S), "--port", str(_free_port())]
             local = LocalServer(setup.bundle, knowledge, flags=flags, log=folder / f"server-{number}.log")
             servers.append(await stack.enter_async_context(running_server(local)))
         yield servers, Stock(trial.questions)
