@@ -6,8 +6,8 @@ import json
 import subprocess
 import sys
 
-_LATER = ("num2words", "rapidocr", "onnxruntime", "uvicorn", "opentelemetry", "pymilvus", "torch")
-"""For numbers that are said aloud, words in pictures, models, and what settings ask for."""
+_LATER = ("num2words", "rapidocr", "onnxruntime", "uvicorn", "opentelemetry", "pymilvus", "torch", "wcwidth")
+"""For numbers that are said aloud, words in pictures, models, what settings ask for, and pages of a display."""
 
 
 def test_the_server_is_imported_without_what_only_some_requests_need() -> None:

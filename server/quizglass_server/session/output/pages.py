@@ -1,10 +1,11 @@
-"""Texts as lines and pages of a display, counted in cells: a grapheme takes none, one or two, and is never parted."""
+"""Texts as lines and pages of a display, counted in cells: a grapheme takes none, one or two, and is never parted.
+
+The package that knows how wide characters are takes 40 ms to load, which a server's start need not wait for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-from wcwidth import iter_graphemes, width
 
 
 def pages(text: str, lines: int, columns: int) -> list[tuple[str, tuple[str, ...]]]:
@@ -25,6 +26,8 @@ def pages(text: str, lines: int, columns: int) -> list[tuple[str, tuple[str, ...
 
 def _lines(text: str, columns: int) -> Iterator[str]:
     """The text in lines; spaces around a line belong to it, and do not count."""
+    from wcwidth import width
+
     line = word = ""
     for grapheme in _graphemes(text, columns):
         if grapheme == " ":
@@ -42,6 +45,8 @@ def _lines(text: str, columns: int) -> Iterator[str]:
 
 
 def _graphemes(text: str, columns: int) -> Iterator[str]:
+    from wcwidth import iter_graphemes, width
+
     for grapheme in iter_graphemes(text):
         if width(grapheme) <= columns:
             yield grapheme
