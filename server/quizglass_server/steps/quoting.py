@@ -17,7 +17,7 @@ from quizglass.values import Citation, Origin
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
-from quizglass_server.steps.language.asked_kind import says_which
+from quizglass_server.steps.language.asked_kind import says_asked
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import shares_name, shares_part, stands_in, words
@@ -31,7 +31,7 @@ LONGEST_ANSWER = 30
 _MAY = 0.2
 """Score from which a second sentence is told beside the best: it may be the one that answers, or the other half."""
 _NAMING = 4.0
-"""Odds of a sentence that names the kind asked for, by which a small reranker takes it for an answer too seldom."""
+"""Odds of a sentence with a name of the kind that is asked for: a small reranker takes it for an answer too seldom."""
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in"
     r"|[Tt]el|vol|Jr|Sr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
@@ -165,9 +165,9 @@ async def compare(encoder: TextEncoder, question: str, found: Sequence[NoteSente
 
 
 def raised(question: str, found: Sequence[NoteSentence], scores: Sequence[float]) -> list[float]:
-    """Scores, of sentences that name what "which" or "what" asks for (`says_which`) at `_NAMING` times the odds."""
+    """Scores, of sentences that have what is asked for by its kind (`says_asked`) at `_NAMING` times the odds."""
     return [
-        _NAMING * score / (1 + (_NAMING - 1) * score) if says_which(question, sentence.text) else score
+        _NAMING * score / (1 + (_NAMING - 1) * score) if says_asked(question, sentence.text) else score
         for sentence, score in zip(found, scores, strict=True)
     ]
 

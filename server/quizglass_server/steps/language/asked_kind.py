@@ -1,4 +1,4 @@
-"""Which of a kind is asked for, and whether a sentence names it: "the constellation Fornax", "Lot 52", "grip size 3".
+"""What kind of thing a question asks for, and whether a sentence has one: "the constellation Fornax", "Mr Whitlock".
 
 English, by its words.
 """
@@ -7,24 +7,49 @@ from __future__ import annotations
 
 import re
 
+from quizglass_server.steps.language import english
+from quizglass_server.steps.language.wording import words
+
 _NO_NOUN = (
     r"is|are|was|were|am|be|been|do|does|did|have|has|had|can|could|will|would|shall|should|may|might|must|of|for|to|in"
     r"|on|at|from|with|by|about|if|when|an?|the|this|that|these|those|it|he|she|they|i|you|we|my|your|our|his|her|its"
     r"|their|else|happens|happened"
 )
 """Words that end what is asked for, or stand in its place."""
-_ASKED = re.compile(rf"\b(?:which|what)((?: (?!(?:{_NO_NOUN})\b)[a-z][\w-]*){{1,3}})", re.IGNORECASE)
+_WHICH = re.compile(rf"\b(?:which|what)((?: (?!(?:{_NO_NOUN})\b)[a-z][\w-]*){{1,3}})", re.IGNORECASE)
+_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
+_CALL = re.compile(r"\b(?:ring|call|phone|contact|report|tell|ask)\b", re.IGNORECASE)
+_REACHED = re.compile(rf"\d{{3}}|{_CALL.pattern}|\b(?:mail|extension)\b", re.IGNORECASE)
+_NO_NAME = frozenset(
+    f"""
+{english.MONTHS} jan feb mar apr jun jul aug sep sept oct nov dec christmas easter advent i i'm i've i'd i'll
+monday tuesday wednesday thursday friday saturday sunday
+""".split()
+)
+"""Words with a capital that name no person, company or place."""
 
 
-def says_which(question: str, sentence: str) -> bool:
-    """Whether a sentence has a name or a number right behind a noun that "which" or "what" asks for.
+def says_asked(question: str, sentence: str) -> bool:
+    """Whether a sentence has what a question asks for by its kind.
+
+    Of "which" and "what" that is a name or a number right behind the noun that is asked for ("Lot 52"); of "who" a name
+    anywhere, or, for whom to call, how to. Nothing of other questions: a sentence with a number answers few that ask
+    for one.
 
     Args:
-        question: as asked; of "in which constellation is this" the noun is "constellation".
+        question: as asked.
         sentence: in its own case, since a name is told by its capital.
     """
-    asked = _ASKED.search(question)
+    if _WHO.search(question):
+        return _has_name(sentence) or (_CALL.search(question) is not None and _REACHED.search(sentence) is not None)
+    asked = _WHICH.search(question)
     if asked is None:
         return False
     kinds = "|".join(re.escape(noun.removesuffix("s")) for noun in asked[1].split())
     return re.search(rf"\b(?i:(?:{kinds})s?) (?:[A-Z]\w|[\d#])", sentence) is not None
+
+
+def _has_name(sentence: str) -> bool:
+    """Whether a word behind the first one has a capital."""
+    later = words(sentence)[1:]
+    return any(word.named and word.key[0].isalpha() and word.key.removesuffix("s") not in _NO_NAME for word in later)
