@@ -40,7 +40,7 @@ def small_talk(intent: Intent) -> Draft | None:
 
 
 async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
-    """The name of the thing in the picture, or the beginning of its entry.
+    """The name of the thing in the picture, or the beginning of its entry; without a picture, of the entry it names.
 
     Returns:
         None where the question asks for a fact that no title says, or nothing is recognised and a generator may say
@@ -48,8 +48,9 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
     """
     if intent not in _FROM_ENTRY or (intent in _SEEN and tools.sees_pictures):
         return None
-    tools.fixed(Plan.IMAGE)
-    seen = await tools.search_image()
+    by_name = intent is Intent.OVERVIEW and not tools.pictured
+    tools.fixed(Plan.TEXT if by_name else Plan.IMAGE)
+    seen = await (_named(tools) if by_name else tools.search_image())
     if seen:
         return await _of_entry(intent, seen, tools)
     if tools.sees_pictures or intent is Intent.OWNER:
@@ -59,6 +60,12 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
             Draft(f"It may be {_with_article(tags[0])}.", finish=FinishReason.COMPLETE, kind=AnswerKind.GUESSED)
         )
     return tools.refuse(Draft(finish=FinishReason.COMPLETE), AbstainReason.NO_EVIDENCE)
+
+
+async def _named(tools: Tools) -> list[Evidence]:
+    """A passage of the entry that the question names, as "Tell me about the fox" does."""
+    question = tools.start().question
+    return [item for item in await tools.search_text([question]) if shares_name(question, item.title)][:1]
 
 
 async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> Draft | None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from quizglass.values import AbstainReason, AnswerKind
+from quizglass.values import AbstainReason, AnswerKind, Origin
 from quizglass_server.assistant.direct import answer_by_entry, small_talk
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.intents import Intent
 from tests.support.policy_fakes import ScriptedTools, seen
 
@@ -52,6 +53,18 @@ async def test_what_is_not_recognised_is_named_with_its_doubt(tag: str, said: st
     draft = await answer_by_entry(Intent.IDENTITY, ScriptedTools(tags=(tag,)))
     assert draft is not None
     assert (draft.text, draft.kind) == (said, AnswerKind.GUESSED)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"), [("Tell me about the fox", "about Fox's own"), ("Tell me about the goose", "")]
+)
+async def test_without_a_picture_an_overview_is_of_the_entry_that_is_named(question: str, answer: str) -> None:
+    found = [Evidence("1", Origin.TEXT_SEARCH, "fox", "Fox", "A fox is no goose.")]
+    tools = ScriptedTools(pictured=False, found=found, question=question)
+    draft = await answer_by_entry(Intent.OVERVIEW, tools)
+    assert draft is not None
+    assert (draft.text, draft.refused is AbstainReason.NO_EVIDENCE) == (answer, not answer)
+    assert not tools.of("search_image")
 
 
 async def test_what_nothing_knows_is_refused() -> None:
