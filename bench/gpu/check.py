@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from statistics import median
 from time import perf_counter
 
@@ -15,6 +16,7 @@ from bench.sections import Part
 from quizglass_client import AsyncClient, Done
 from quizglass_client.local import LocalServer
 
+_EVERY_S = 0.5
 _MOST_MIB = 700
 """Of the card beyond the weights, all roles of the starter."""
 
@@ -28,9 +30,14 @@ async def _run(setup: Setup) -> Part:
     part, before = Part(), _used()
     async with serving(setup, "card", ["--provider", "cuda"]) as (ours, stock), serving(setup, "cpu", []) as (peer, _):
         held = _used() - before
+        watts: list[float] = []
+        watching = asyncio.create_task(_watch(watts))
         await _ask(setup, part, stock, ours, peer)
+        watching.cancel()
     weights = sum(file.stat().st_size for file in setup.bundle.rglob("*.onnx")) / 2**20
     beyond = held - weights
+    if watts:
+        part.rows.append(Row(f"power of the card over the turns ({spread(watts)})", median(watts), "W"))
     part.rows.append(
         Row("card memory beyond the weights", beyond, "MiB", bar=f"<= {_MOST_MIB}", ok=beyond <= _MOST_MIB)
     )
@@ -66,6 +73,14 @@ async def _answer(client: AsyncClient, question: object, picture: bytes) -> str:
         if isinstance(event.payload, Done):
             return f"{event.payload.finish_reason} {event.payload.answer}"
     return ""
+
+
+async def _watch(watts: list[float]) -> None:
+    """Read the card's power twice a second, until cancelled."""
+    while (found := await asyncio.to_thread(card)) is not None:
+        with suppress(ValueError):  # some cards do not say
+            watts.append(float(found["power.draw"]))
+        await asyncio.sleep(_EVERY_S)
 
 
 def _used() -> float:

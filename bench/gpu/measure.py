@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -37,7 +38,7 @@ def run(setup: Setup) -> Part:
     for rows, length, most, most_ms in SHAPES:
         setup.say(f"{rows} x {length} tokens")
         ours, theirs = _times(setup, session, peer, (rows, length))
-        part.rows += _rows(f"reranker {rows} x {length} tokens", ours, theirs, most, most_ms)
+        part.rows += rows_of(f"reranker {rows} x {length} tokens", ours, theirs, most, most_ms)
         part.data[f"{rows}x{length}_ms"] = {"ours": ours, "compiled": theirs}
         if rate and (rows, length) == SHAPES[0][:2]:
             part.rows.append(_beside_floor(size, rows * length, rate, ours))
@@ -52,15 +53,26 @@ def _session(path: Path, provider: str) -> OnnxSession:
 def _times(
     setup: Setup, session: OnnxSession, peer: Callable[[np.ndarray], None] | None, shape: tuple[int, int]
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds of each run, ours and the peer's in turn, after a warm-up that captures their graphs."""
+    """Milliseconds of each run, ours and the peer's."""
     rng = np.random.default_rng(1)
     ids = rng.integers(1, 400, shape)
     mask = np.ones_like(ids)
-    ways: list[tuple[Callable[[], object], list[float]]] = [
-        (lambda: session.run({"input_ids": ids, "attention_mask": mask}), [])
-    ]
-    if peer is not None:
-        ways.append((lambda: peer(ids), []))
+    return in_turn(
+        setup,
+        lambda: session.run({"input_ids": ids, "attention_mask": mask}),
+        None if peer is None else partial(peer, ids),
+    )
+
+
+def in_turn(
+    setup: Setup, ours: Callable[[], object], theirs: Callable[[], object] | None
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of each run, both in turn, after a warm-up that captures their graphs; none of a peer that is not
+    there.
+    """
+    ways: list[tuple[Callable[[], object], list[float]]] = [(ours, [])]
+    if theirs is not None:
+        ways.append((theirs, []))
     for way, _ in ways:
         for _ in range(setup.count(10, 2)):
             way()
@@ -69,10 +81,11 @@ def _times(
             began = perf_counter()
             way()
             times.append((perf_counter() - began) * 1e3)
-    return ways[0][1], ways[1][1] if peer is not None else []
+    return ways[0][1], ways[1][1] if theirs is not None else []
 
 
-def _rows(name: str, ours: list[float], theirs: list[float], most: float, most_ms: float) -> list[Row]:
+def rows_of(name: str, ours: list[float], theirs: list[float], most: float, most_ms: float) -> list[Row]:
+    """Beside the peer, and by itself where there is a bar in milliseconds; 0 for no bar."""
     if not theirs:
         rows = [absent(f"{name} ({spread(ours)})", median(ours), "ms", peers.COMPILED, "torch has no card")]
     else:

@@ -1,5 +1,8 @@
 """The benchmark for cards, as far as it runs without one."""
 
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -39,6 +42,41 @@ def test_a_scorer_of_random_weights_is_timed_at_every_shape(tmp_path: Path) -> N
     part = measure.run(setup(tmp_path))
     assert {f"{rows}x{length}_ms" for rows, length, *_ in measure.SHAPES} <= part.data.keys()
     assert all("not run: torch has no card" in row.peer for row in part.rows if row.ok is None)
+
+
+def test_a_planner_and_encoders_of_random_weights_are_timed(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from bench.gpu import others
+
+    part = others.run(setup(tmp_path))
+    assert [name.partition(",")[0] for name in part.data] == [
+        *["ViT-B image encoder"] * 2,
+        *["MiniLM text encoder"] * 2,
+        "planner",
+    ]
+    assert all("not run: torch has no card" in row.peer for row in part.rows if row.ok is None)
+
+
+def test_the_script_for_a_machine_without_a_network_puts_pieces_together_and_says_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "module_of_the_pieces.py").write_text("x = 1\n")
+    assert main(["pack", str(tmp_path / "pieces"), str(tmp_path / "site")]) == 0
+    root = Path(__file__).parents[3]
+    work = tmp_path / "tree"
+    work.mkdir()
+    (work / "bench").symlink_to(root / "bench")
+    (work / "bin").mkdir()
+    python = work / "bin" / "python"
+    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} "$@"\necho "$@"\nexit 1\n')
+    python.chmod(0o755)
+    command = ["bash", str(root / "bench" / "gpu" / "card.sh"), str(tmp_path / "pieces"), str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=work, env=os.environ | {"PYTHON": str(python)}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert (work / ".gpu-site" / "module_of_the_pieces.py").is_file()
+    said = [line.split("--only ")[1].split()[0] for line in done.stdout.splitlines() if "--only" in line]
+    assert said == ["first", "measure", "check", "others"]
 
 
 def test_pieces_put_together_are_what_was_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

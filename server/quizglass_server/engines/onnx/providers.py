@@ -30,6 +30,20 @@ _CUDA: Options = {
     # TF32 has ten bits of mantissa: differences of 3e-3 in a planner's logits were seen.
     "use_tf32": "0",
 }
+_BUILDERS: Mapping[str, tuple[str, Options]] = {
+    NAMES["tensorrt"]: (
+        "trt",
+        {
+            "trt_engine_cache_enable": "1",
+            "trt_engine_cache_path": "",
+            "trt_timing_cache_enable": "1",
+            "trt_timing_cache_path": "",
+        },
+    ),
+    PLUGINS["tensorrt-rtx"].provider: ("nv", {"nv_runtime_cache_path": ""}),
+}
+"""Providers that build engines: what their options begin with, and those of their caches; an empty one is the
+directory."""
 logger = logging.getLogger(__name__)
 
 
@@ -71,24 +85,25 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
             f"provider: {NAMES[setting]} is not in this ONNX Runtime, which has {', '.join(available) or 'none'}; "
             f"in the clone, pip install '.[gpu]', or set provider to {AUTO}"
         )
-    return [NAMES[setting]] if NAMES[setting] == cpu else [NAMES[setting], cpu]
+    # What TensorRT leaves out, CUDA runs: the CPU would have to be given it, and give it back.
+    between = [NAMES["cuda"]] if setting == "tensorrt" and NAMES["cuda"] in available else []
+    return list(dict.fromkeys([NAMES[setting], *between, cpu]))
 
 
 def options(provider: str, ranges: Ranges, cache: Path | None, stepped: bool = False, memory: int = 0) -> Options:
     """Settings of a provider; `stepped` is `Signature.stepped`, `memory` that of `OnnxOptions`.
 
-    TensorRT builds one engine for the whole range of shapes; without the ranges of all inputs it builds again at run
-    time.
+    TensorRT, and TensorRT for RTX, build one engine for the whole range of shapes; without the ranges of all inputs
+    they build again at run time.
     """
     if provider == NAMES["cuda"]:
         return _CUDA | (CUDA_GRAPH if stepped else {}) | ({"gpu_mem_limit": str(memory)} if memory else {})
-    if provider != NAMES["tensorrt"]:
+    if provider not in _BUILDERS:
         return {}
+    prefix, caches = _BUILDERS[provider]
     profile = (("min", "smallest"), ("opt", "usual"), ("max", "largest")) if ranges else ()
-    settings = {f"trt_profile_{key}_shapes": _shapes(ranges, field) for key, field in profile}
-    if cache is not None:
-        settings |= {"trt_engine_cache_enable": "1", "trt_engine_cache_path": str(cache)}
-    return settings
+    settings = {f"{prefix}_profile_{key}_shapes": _shapes(ranges, field) for key, field in profile}
+    return settings | ({key: value or str(cache) for key, value in caches.items()} if cache is not None else {})
 
 
 def confirm(setting: str, wanted: Sequence[str], running: Sequence[str], model: str) -> str:

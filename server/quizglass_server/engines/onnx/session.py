@@ -199,7 +199,7 @@ def _opened(
 
     given = providers(signature.stepped)
     if how.provider in PLUGINS:
-        settings.add_provider_for_devices(devices(ort, how.provider), {})
+        settings.add_provider_for_devices(devices(ort, how.provider), options(wanted[0], ranges, how.cache))
         given = []  # those of the settings count where none are given
     elif NAMES["cuda"] in wanted:
         _preload(ort)

@@ -16,6 +16,7 @@ from quizglass_bundle.fields import Size
 from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, encode_within
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.onnx.plugins import PLUGINS
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, choose, confirm, options
 from quizglass_server.errors import EngineFailed, SettingsError
@@ -83,6 +84,19 @@ def test_tensorrt_is_told_every_shape(tmp_path: Path) -> None:
     assert told["trt_profile_min_shapes"] == "ids:1x1,mask:1x1"
     assert told["trt_profile_max_shapes"] == "ids:4x16,mask:4x16"
     assert options(CPU, ranges, tmp_path) == {}
+    rtx = options(PLUGINS["tensorrt-rtx"].provider, ranges, tmp_path)
+    assert rtx["nv_profile_opt_shapes"] == "ids:1x8,mask:1x8"
+    assert rtx["nv_runtime_cache_path"] == str(tmp_path)
+
+
+def test_what_tensorrt_leaves_out_is_run_by_cuda_where_it_is_there() -> None:
+    assert choose("tensorrt", [TENSORRT, CUDA, CPU]) == [TENSORRT, CUDA, CPU]
+    assert choose("tensorrt", [TENSORRT, CPU]) == [TENSORRT, CPU]
+
+
+def test_a_session_on_cuda_takes_no_more_of_the_card_than_it_may() -> None:
+    assert options(CUDA, {}, None, memory=5 << 30)["gpu_mem_limit"] == str(5 << 30)
+    assert "gpu_mem_limit" not in options(CUDA, {}, None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own there")
