@@ -29,14 +29,18 @@ _NOT_OURS = (f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
 
 _GONE = {"vision_threads": "pictures are encoded with the generator's own threads"}
 """Settings of earlier releases, with the reason."""
+_TELLING = 4
+"""Letters of a part of a name by which it is recognised."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Why a former setting is gone, or "; did you mean ...?" when a known name is near, else nothing."""
+    """Why a former setting is gone; "; did you mean ...?" when a known name is near or has it within, else nothing."""
     former = name.lower().removeprefix(PREFIX.lower()).removeprefix("--").replace("-", "_")
     if former in _GONE:
         return f" any more: {_GONE[former]}; leave it out"
-    near = get_close_matches(name, list(known), n=1)
+    known = list(known)
+    within = [each for each in known if len(former) >= _TELLING and former in each.lower().replace("-", "_")]
+    near = sorted(within, key=len) or get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 

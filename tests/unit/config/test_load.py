@@ -194,6 +194,7 @@ def test_a_milvus_is_printed_as_it_was_given_and_a_wrong_one_is_named(tmp_path: 
     [
         (["--vision-threads", "1"], "--vision-threads: no such flag any more: pictures"),
         (["--prot", "1"], "--prot: no such flag; did you mean --port?"),
+        (["--policy", "quote"], "--policy: no such flag; did you mean --default-policy?"),
         (["--log-format", "xml", "--bundle", "b", "--knowledge", "k"], "invalid choice"),
         ([], "bundle: required"),
         (["doctr"], "argument COMMAND: invalid choice: 'doctr'"),
