@@ -23,9 +23,18 @@ class BoundedCache(Generic[K, V]):
         cost: of one value; 1 by default, so that `limit` counts values.
         name: under which lookups are counted in the metrics; empty: they are not.
         kind: of `observe.caches`, under which its cost, in bytes, is; empty: under none.
+        together: most that all caches of that kind keep; None: each its own.
     """
 
-    def __init__(self, limit: int, cost: Callable[[V], int] = lambda _: 1, name: str = "", kind: str = "") -> None:
+    def __init__(
+        self,
+        limit: int,
+        cost: Callable[[V], int] = lambda _: 1,
+        name: str = "",
+        kind: str = "",
+        together: int | None = None,
+    ) -> None:
+        self._kind, self._together = kind, together
         self._name = name
         self._values: LRUCache[K, V] = LRUCache(limit, cost)
         self._lock = Lock()
@@ -59,9 +68,16 @@ class BoundedCache(Generic[K, V]):
         with self._lock:
             self._values.clear()
 
+    def pop_oldest(self) -> None:
+        """Let go of the least recently used value."""
+        with self._lock, suppress(KeyError):
+            self._values.popitem()
+
     def put(self, key: K, value: V) -> None:
         """Keep a value; one that costs more than the limit is not kept."""
         with self._lock:
             self._values.pop(key, None)
             with suppress(ValueError):  # too large
                 self._values[key] = value
+        if self._together is not None:
+            caches.bound(self._kind, self._together)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Protocol
 from weakref import WeakSet
 
@@ -17,8 +18,13 @@ class Sized(Protocol):
         """Bytes that it holds now."""
         ...
 
+    def pop_oldest(self) -> None:
+        """Let go of what was used least lately, if there is anything."""
+        ...
+
 
 _CACHES: dict[str, WeakSet[Sized]] = {kind: WeakSet() for kind in KINDS}
+_LOCK = Lock()
 
 
 def count(kind: str, cache: Sized) -> None:
@@ -28,9 +34,22 @@ def count(kind: str, cache: Sized) -> None:
         kind: one of `KINDS`.
         cache: is not kept alive.
     """
-    _CACHES[kind].add(cache)
+    with _LOCK:
+        _CACHES[kind].add(cache)
 
 
 def held() -> dict[str, int]:
     """Bytes that are held now, by kind."""
-    return {kind: sum(cache.held_bytes for cache in list(those)) for kind, those in _CACHES.items()}
+    return {kind: sum(cache.held_bytes for cache in _every(kind)) for kind in KINDS}
+
+
+def bound(kind: str, most_bytes: int) -> None:
+    """Have the caches of a kind, those of all stores and tenants, hold no more together: the fullest lets go first."""
+    those = _every(kind)
+    while sum(cache.held_bytes for cache in those) > most_bytes:
+        max(those, key=lambda cache: cache.held_bytes).pop_oldest()
+
+
+def _every(kind: str) -> list[Sized]:
+    with _LOCK:
+        return list(_CACHES[kind])

@@ -111,7 +111,7 @@ CACHE = Counter(
 CACHE_BYTES = Gauge(
     "quizglass_cache_bytes",
     "Memory of caches, which grows up to their bounds: decoded `pictures` and the `forms` of them that models take "
-    "(`picture_cache_bytes`), `rows` of the knowledge (192 MiB) and `answers` of searches (32 MiB a store).",
+    "(`picture_cache_bytes`), `rows` of the knowledge (192 MiB) and `answers` of searches (128 MiB).",
     ("cache",),
 )
 PROMPT_TOKENS = Counter(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quizglass.values import Entry, Filter, SearchMode
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.knowledge.content.records import Hit, VectorKind
+from quizglass_server.knowledge.database import row_cache
 from quizglass_server.knowledge.database.row_cache import RowCache
 from quizglass_server.knowledge.index.index import places
 from tests.support.knowledge.fakes import open_base, pictured, query_picture, query_text, stream
@@ -30,6 +31,18 @@ def test_the_rows_found_last_stay() -> None:
     rows.keep(VectorKind.CHUNKS, {3: hit(3, "x" * 900)}, rows.removals)
     assert set(rows.found(VectorKind.CHUNKS, range(9))) == {0, 2, 3}
     assert rows.found(VectorKind.PICTURES, range(9)) == {}
+
+
+def test_stores_share_the_bound_and_the_fullest_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_cache, "BYTES", 1_000_000)
+    large, small = RowCache(), RowCache()
+    small.keep(VectorKind.CHUNKS, {0: hit(0, "x" * 50_000)}, small.removals)
+    for number in range(40):
+        large.keep(VectorKind.CHUNKS, {number: hit(number, "x" * 50_000)}, large.removals)
+    assert set(small.found(VectorKind.CHUNKS, [0])) == {0}
+    kept = large.found(VectorKind.CHUNKS, range(40))
+    assert max(kept) == 39, "the newest stay"
+    assert large.held_bytes + small.held_bytes <= 1_000_000
 
 
 @pytest.mark.parametrize("letter", "aあ😀")

@@ -18,7 +18,7 @@ from quizglass_server.knowledge.content.records import Hit, VectorKind
 from quizglass_server.observe import caches
 
 BYTES = 192 << 20
-"""Kept at most; about 100,000 passages of 400 characters."""
+"""Kept at most, in all stores of a server; about 100,000 passages of 400 characters."""
 _OBJECTS = 850  # bytes of the objects around a row's texts
 
 
@@ -26,7 +26,7 @@ class RowCache:
     """Rows by label, of which the least recently used go first. Any number of threads may use it."""
 
     def __init__(self, most_bytes: int = BYTES) -> None:
-        """Keep so many bytes."""
+        """Keep so many bytes, and with those of other stores no more than `BYTES`."""
         self._lock = threading.Lock()
         self._rows: LRUCache[tuple[VectorKind, int], Hit] = LRUCache(most_bytes, _size)
         caches.count("rows", self)
@@ -53,6 +53,12 @@ class RowCache:
                 if not hit.entry.expires_after and (kind, label) not in self._rows:  # what expires counts seconds
                     with suppress(ValueError):  # larger than all that is kept
                         self._rows[kind, label] = hit
+        caches.bound("rows", BYTES)
+
+    def pop_oldest(self) -> None:
+        """Drop the row that was used least recently."""
+        with self._lock, suppress(KeyError):
+            self._rows.popitem()
 
     def forget(self, kind: VectorKind, labels: Sequence[int]) -> None:
         """Drop rows that were removed from the database."""
