@@ -17,7 +17,7 @@ from quizglass.values import Citation, Origin
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
-from quizglass_server.steps.language.asked_kind import says_asked
+from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import shares_name, shares_part, stands_in, words
@@ -30,8 +30,8 @@ LONGEST_ANSWER = 30
 """Words beyond which no second sentence is added: an answer is heard, not read."""
 _MAY = 0.2
 """Score from which a second sentence is told beside the best: it may be the one that answers, or the other half."""
-_NAMING = 4.0
-"""Odds of a sentence with a name of the kind that is asked for: a small reranker takes it for an answer too seldom."""
+_LIKELIER = 4.0
+"""Odds of a sentence that answers likelier than the reranker says; chosen as the line of docs/everyday.md is."""
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in"
     r"|[Tt]el|vol|Jr|Sr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
@@ -165,9 +165,11 @@ async def compare(encoder: TextEncoder, question: str, found: Sequence[NoteSente
 
 
 def raised(question: str, found: Sequence[NoteSentence], scores: Sequence[float]) -> list[float]:
-    """Scores, of sentences that have what is asked for by its kind (`says_asked`) at `_NAMING` times the odds."""
+    """Scores, with `_LIKELIER` times the odds where a small reranker is too strict: of sentences that have what is
+    asked for by its kind (`says_asked`), and of all where it is asked whether something is so."""
+    whether = asks_whether(question)
     return [
-        _NAMING * score / (1 + (_NAMING - 1) * score) if says_asked(question, sentence.text) else score
+        _LIKELIER * score / (1 + (_LIKELIER - 1) * score) if whether or says_asked(question, sentence.text) else score
         for sentence, score in zip(found, scores, strict=True)
     ]
 

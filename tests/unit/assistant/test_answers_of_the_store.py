@@ -170,9 +170,13 @@ async def test_a_kind_that_no_sentence_clearly_says_is_the_name_and_how_the_text
 
 @pytest.mark.parametrize(
     ("question", "kind"),
-    [("In which constellation is this?", AnswerKind.QUOTED), ("Is this far away?", AnswerKind.UNKNOWN)],
+    [
+        ("In which constellation is this?", AnswerKind.QUOTED),
+        ("Is this far away?", AnswerKind.QUOTED),
+        ("How far away is this?", AnswerKind.UNKNOWN),
+    ],
 )
-async def test_a_sentence_that_names_which_is_quoted_though_the_reranker_doubts(
+async def test_a_sentence_that_likely_answers_is_quoted_though_the_reranker_doubts(
     question: str, kind: AnswerKind
 ) -> None:
     world = World(quote_accept=0.7, answers=Answers.QUOTE)

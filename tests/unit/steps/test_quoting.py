@@ -115,6 +115,7 @@ def test_a_sentence_that_names_what_is_asked_for_is_likelier_to_answer() -> None
     found = sentences_of([note("It shows the constellation Fornax. It shows galaxies.")])
     assert raised("In which constellation is this?", found, [0.5, 0.5]) == pytest.approx([0.8, 0.5])
     assert raised("When was it taken?", found, [0.5, 0.5]) == pytest.approx([0.5, 0.5])
+    assert raised("Does it show galaxies?", found, [0.1, 0.5]) == pytest.approx([0.308, 0.8], abs=1e-3)
 
 
 def test_an_overview_is_how_the_note_begins() -> None:

@@ -20,6 +20,11 @@ _WHICH = re.compile(rf"\b(?:which|what)((?: (?!(?:{_NO_NOUN})\b)[a-z][\w-]*){{1,
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
 _CALL = re.compile(r"\b(?:ring|call|phone|contact|report|tell|ask)\b", re.IGNORECASE)
 _REACHED = re.compile(rf"\d{{3}}|{_CALL.pattern}|\b(?:mail|extension)\b", re.IGNORECASE)
+_WHETHER = re.compile(
+    r"\W*(?:(?:and|so|but|ok|okay|hey|please|well|now|then)\b\W*)*"
+    r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|would)(?:n['’]t)?\b",
+    re.IGNORECASE,
+)
 _NO_NAME = frozenset(
     f"""
 {english.MONTHS} jan feb mar apr jun jul aug sep sept oct nov dec christmas easter advent i i'm i've i'd i'll
@@ -27,6 +32,11 @@ monday tuesday wednesday thursday friday saturday sunday
 """.split()
 )
 """Words with a capital that name no person, company or place."""
+
+
+def asks_whether(question: str) -> bool:
+    """Whether "yes" or "no" answers a question: it begins with an auxiliary."""
+    return _WHETHER.match(question) is not None
 
 
 def says_asked(question: str, sentence: str) -> bool:

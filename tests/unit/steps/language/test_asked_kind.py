@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.steps.language.asked_kind import says_asked
+from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,20 @@ def test_anything_else_is_not(question: str, sentence: str) -> None:
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_text_may_be_asked_and_said(question: str, sentence: str) -> None:
     assert says_asked(question, sentence) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("question", "whether"),
+    [
+        ("Can I put soil in?", True),
+        ("so, is it ours?", True),
+        ("Isn't it ours?", True),
+        ("Hey, may Ella have some?", True),
+        ("When may I have some?", False),
+        ("Who can mend it?", False),
+        ("Island ferries, when?", False),
+        ("", False),
+    ],
+)
+def test_what_begins_with_an_auxiliary_asks_whether(question: str, whether: bool) -> None:
+    assert asks_whether(question) is whether
