@@ -1,6 +1,7 @@
 """What `quizglass ask` prints of an answer."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -13,6 +14,7 @@ from quizglass.values import (
     Citation,
     Done,
     FinishReason,
+    SkippedStep,
     TurnEvent,
     Verdict,
     VerdictOutcome,
@@ -21,6 +23,8 @@ from quizglass_client.terminal.answer import UNCONFIRMED, AnswerView
 from quizglass_client.types import Event
 
 CITED = (Citation("2", "aloe.md", "Gerda's aloe", 0, 5), Citation("2", "aloe.md", "Gerda's aloe", 6, 9))
+
+EMPTY = "EMPTY_KNOWLEDGE"
 
 
 def shown(*payloads: TurnEvent, terminal: bool = True) -> list[str]:
@@ -50,6 +54,18 @@ def test_a_person_sees_the_answer_and_one_line_of_source() -> None:
         "Every three weeks, but less often in winter, when it rests.",
         "from Gerda's aloe (aloe.md)  42 ms",
     ]
+
+
+def test_a_source_is_named_as_the_entry_says_and_else_by_the_entry() -> None:
+    told = (Citation("2", "K-che/tee.md-cda8", "Tee", 0, 3, "Küche/tee.md"),)
+    assert shown(AnswerDelta("May"), checked(VerdictOutcome.SUPPORTED), done("May", told))[1] == (
+        "from Tee (Küche/tee.md)  42 ms"
+    )
+
+
+def test_an_empty_store_is_said_with_what_to_do() -> None:
+    over = replace(done("I don't know", reason=AbstainReason.NO_EVIDENCE), skipped=(SkippedStep("text_search", EMPTY),))
+    assert shown(over)[1].startswith("nothing is stored yet; quizglass knowledge add photo.jpg")
 
 
 def test_a_pipe_gets_the_answer_alone() -> None:

@@ -294,7 +294,7 @@ def _shown(refused: Sequence[Mapping[str, object]], path: Path | None = None) ->
     for item, reason in zip(refused, reasons, strict=True):
         seen[reason] += 1
         if seen[reason] <= _MOST_ALIKE:
-            place = f"{path}:{item['line']}" if path is not None else ""
+            place = "" if path is None else str(path) if path.is_dir() else f"{path}:{item['line']}"
             name = f" ({item['id']})" if item.get("id") else ""
             field = f"{item['field']}: " if item["field"] else ""
             yield f"{place}{name}{': ' if place else ''}{field}{item['message']}"

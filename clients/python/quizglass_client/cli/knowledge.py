@@ -22,6 +22,7 @@ from quizglass_client.errors import InvalidRequest, NotFound
 from quizglass_client.names.kinds import is_picture
 from quizglass_client.notes import photo_id
 from quizglass_client.sync import Client
+from quizglass_client.terminal.answer import NOTHING_STORED
 from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import evidence_table
 from quizglass_client.terminal.usage import FAILED, OK, UsageError, picture_file
@@ -176,7 +177,7 @@ def list_entries(client: Client, arguments: argparse.Namespace) -> int:
             line = Text.assemble((plain(entry.id), "bold"), "  ", plain(entry.title), (kind, "dim"))
             console.print(line, soft_wrap=True)
     if empty and not arguments.json:
-        say('nothing is stored yet; quizglass knowledge add photo.jpg "What it is. …"')
+        say(NOTHING_STORED)
     return OK
 
 

@@ -14,6 +14,8 @@ from quizglass_client.types import Event
 
 UNCONFIRMED = "not confirmed: nothing that was found says so"
 """What stands under an answer that the evidence does not support."""
+NOTHING_STORED = 'nothing is stored yet; quizglass knowledge add photo.jpg "What it is. …"'
+"""What stands under "I don't know" where there is nothing that could be looked up, and what to do about it."""
 
 
 class AnswerView:
@@ -75,7 +77,8 @@ class AnswerView:
 def source_of(done: Done, verdict: Verdict | None) -> Text:
     """Where an answer is from, or why there is none, in a line; empty where nothing is to be said of it."""
     if done.abstain_reason:
-        return Text(reason_of(done.abstain_reason), "cyan")
+        empty = any(skipped.reason == "EMPTY_KNOWLEDGE" for skipped in done.skipped)
+        return Text(NOTHING_STORED if empty else reason_of(done.abstain_reason), "cyan")
     if doubt := _doubt(done, verdict):
         return Text(doubt, "yellow")
     if verdict is not None and verdict.kind in (AnswerKind.GUESSED, AnswerKind.FIXED):
@@ -95,11 +98,11 @@ def _doubt(done: Done, verdict: Verdict | None) -> str:
 
 def _named(citations: Iterable[Citation]) -> str:
     """What is cited, each once: "Gerda's aloe (aloe.md)"."""
-    sources = dict.fromkeys((citation.title, citation.entry_id) for citation in citations)
-    return plain(", ".join(_place(title, entry) for title, entry in sources))
+    sources = dict.fromkeys((citation.title, citation.source or citation.entry_id) for citation in citations)
+    return plain(", ".join(_place(title, place) for title, place in sources))
 
 
-def _place(title: str, entry: str) -> str:
+def _place(title: str, place: str) -> str:
     if not title:
-        return entry or "words read in the picture"
-    return f"{title} ({entry})" if entry and entry != title else title
+        return place or "words read in the picture"
+    return f"{title} ({place})" if place and place != title else title
