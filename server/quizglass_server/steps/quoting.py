@@ -28,8 +28,9 @@ MOST_SENTENCES = 32
 """Of all evidence, how many are weighed."""
 LONGEST_ANSWER = 30
 """Words beyond which no second sentence is added: an answer is heard, not read."""
-_MAY = 0.2
-"""Score from which a second sentence is told beside the best: it may be the one that answers, or the other half."""
+_SURE, _NEAR, _MAY = 0.9, 0.6, 0.2
+"""Beside a best sentence of at least the first score, a second one is told from the second on: if it answers as well.
+Beside one of less, from the third on: it may be the one that answers."""
 _LIKELIER = 4.0
 """Odds of a sentence that answers likelier than the reranker says; chosen as the line of docs/everyday.md is."""
 _ABBREVIATED = re.compile(
@@ -194,10 +195,11 @@ def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float
     if not ranked or ranked[0].score < accept:
         return []
     best = ranked[0]
+    least = _NEAR if best.score >= _SURE else _MAY
     beside = (
         other
         for other in ranked[1:]
-        if other.score >= _MAY
+        if other.score >= least
         and other.evidence.entry_id == best.evidence.entry_id
         and _words(best) + _words(other) <= LONGEST_ANSWER
     )

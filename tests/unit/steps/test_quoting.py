@@ -78,10 +78,16 @@ def test_lines_of_a_list_are_quoted_one_by_one_and_are_parted() -> None:
 
 def test_the_best_sentence_is_quoted_and_a_second_one_that_may_answer_too() -> None:
     found = sentences_of([note("One. Two. Three. Four.")])
-    assert joined(chosen(found, [0.1, 0.15, 0.12, 0.9], 0.5)) == "Four."
-    assert joined(chosen(found, [0.1, 0.3, 0.25, 0.9], 0.5)) == "Two. Four."
+    assert joined(chosen(found, [0.1, 0.15, 0.12, 0.8], 0.5)) == "Four."
+    assert joined(chosen(found, [0.1, 0.3, 0.25, 0.8], 0.5)) == "Two. Four."
     assert chosen(found, [0.1, 0.4, 0.2, 0.3], 0.5) == []
     assert chosen([], [], 0.0) == []
+
+
+def test_beside_a_sure_sentence_a_second_one_is_quoted_only_if_it_answers_as_well() -> None:
+    found = sentences_of([note("One. Two. Three.")])
+    assert joined(chosen(found, [0.95, 0.5, 0.1], 0.5)) == "One."
+    assert joined(chosen(found, [0.95, 0.7, 0.1], 0.5)) == "One. Two."
 
 
 def test_a_second_sentence_of_another_entry_is_never_added() -> None:
@@ -108,7 +114,7 @@ def test_two_sentences_that_are_long_together_are_one_too_many() -> None:
     found = sentences_of([note(f"{long.strip()}. And seven more words stand in here.")])
     assert len(chosen(found, [0.9, 0.9], 0.5)) == 1
     found = sentences_of([note(f"{long.strip()}. And seven more words stand in here. Three stand here.")])
-    assert joined(chosen(found, [0.9, 0.9, 0.3], 0.5)).endswith("Three stand here.")
+    assert joined(chosen(found, [0.9, 0.9, 0.7], 0.5)).endswith("Three stand here.")
 
 
 def test_a_sentence_that_names_what_is_asked_for_is_likelier_to_answer() -> None:
