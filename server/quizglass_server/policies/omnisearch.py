@@ -1,9 +1,9 @@
 """OmniSearch, prompted: one model says round by round what to ask next and with which tool, until it can answer.
 
-q, i ─► next ─┬─ image ─► ask ─ image search ─┬─► next ... at most five rounds
-              ├─ text ──► ask ─ text search ──┤
-              ├─ pictures ► ask ─ pictures by text ──┘
-              └─ answer ─► M(q, everything found)
+q, i ─► next ─┬─ image ────► ask ─ image search ────┬─► next ... at most five rounds
+              ├─ text ─────► ask ─ text search ─────┤
+              ├─ pictures ─► ask ─ pictures by text ┘
+              └─ answer ───► M(q, everything found)
 
 The third tool, which finds pictures for a text, is offered where a prompt shows what it brings (`pictured`). No encoder
 here has texts and pictures in one space, so pictures are found by the titles and texts of their entries.
