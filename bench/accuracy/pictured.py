@@ -16,6 +16,7 @@ from bench.accuracy.ground import Ground
 from bench.results import Row
 from bench.sections import Part
 from bench.worlds import Trial, picture
+from quizglass_bundle.inputs.prompts import PromptValue
 from quizglass_client import Client
 from quizglass_export.assembly.plan import DEFAULT_PROMPTS
 from quizglass_lab.finetuning.asking.checkpoint import CheckpointModel
@@ -111,7 +112,11 @@ def _choose(model: CheckpointModel, cases: Sequence[Case], search: ServerSearch,
         order = sorted(range(len(found)), key=lambda at: _key(question, found[at])) if mixed else [*range(len(found))]
         shown = [path for at in order if (path := search.picture(found[at])) is not None]
         history = [{"question": asked, "answer": said} for asked, said in question.history]
-        values = {"question": question.text, "history": history, "seen": [line(found[at]) for at in order]}
+        values: dict[str, PromptValue] = {
+            "question": question.text,
+            "history": history,
+            "seen": [line(found[at]) for at in order],
+        }
         asks.append(Ask("select", values, (frame, *shown)))
         places.append(order.index(right))
     chosen = model.choose(asks, letters(len(Entry)))

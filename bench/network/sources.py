@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from statistics import median
 from time import perf_counter
@@ -20,10 +19,12 @@ from quizglass_client import AsyncClient, Done
 BUDGET_S = 0.5
 """Of the source in each turn."""
 _SLACK_MS = 50.0
-"""Beyond the budget: a source that is given up is waited for no longer than it takes to say so."""
+"""Milliseconds beyond the budget that giving a source up may take."""
 _POLICY = "both"
 """Which searches by text in every turn."""
 _STEP = "source.web"
+ASKED, UNSEARCHED = "asked", "not searched"
+"""Of turns that left it in, and of those that look nothing up by text, such as "What is this?"."""
 
 
 async def run(setup: Setup) -> Part:
@@ -47,8 +48,9 @@ async def run(setup: Setup) -> Part:
 
 
 async def _ask(setup: Setup, part: Part, kind: str, stock: Stock, without: AsyncClient, given: AsyncClient) -> None:
-    """Turns one at a time; those that gave a source up waited for it, or left it alone after three failures."""
+    """Turns one at a time; of a source that hangs they wait, or leave it alone after three failures."""
     added: dict[str, list[float]] = {}
+    waited: list[float] = []
     count = setup.count(60, 6)
     for number in range(count):
         setup.say(f"a SearXNG that {kind}: question {number + 1} of {count}")
@@ -57,42 +59,49 @@ async def _ask(setup: Setup, part: Part, kind: str, stock: Stock, without: Async
         ways = [("without", without, pictures[0]), ("given", given, pictures[1])]
         for name, client, picture in ways if number % 2 else reversed(ways):
             took[name] = await _turn(client, question.text, picture)
-        (alone_ms, _), (given_ms, reason) = took["without"], took["given"]
-        added.setdefault(reason or "asked", []).append(given_ms - alone_ms)
-    part.rows += rows(kind, added)
-    part.data[kind] = added
+        (alone_ms, _, _), (given_ms, reason, step_ms) = took["without"], took["given"]
+        if not reason and step_ms is None:
+            reason = UNSEARCHED
+        added.setdefault(reason or ASKED, []).append(given_ms - alone_ms)
+        waited += [step_ms] if step_ms is not None and reason else []
+    part.rows += rows(kind, added, waited)
+    part.data[kind] = {"added_ms": added, "waited_ms": waited}
 
 
-def rows(kind: str, added: dict[str, list[float]]) -> list[Row]:
+def rows(kind: str, added: dict[str, list[float]], waited: Sequence[float]) -> list[Row]:
     """What a source adds to a turn.
 
     Args:
         kind: what the source does.
-        added: milliseconds beyond the same turn without a source, by why it was left out ("asked": it was not).
+        added: milliseconds beyond the same turn without a source, by why it was left out; or ASKED, or UNSEARCHED.
+        waited: milliseconds for which turns waited until they gave it up.
     """
     name = f"a SearXNG that {kind}"
     every = [value for values in added.values() for value in values]
-    most = 1e3 * BUDGET_S + _SLACK_MS
     table = [at_most(f"{name}: added to a turn, p50, {len(every)} turns", median(every), "ms", 1e3 * BUDGET_S)]
-    if waited := added.get("BUDGET", []):
+    if waited:
+        most = 1e3 * BUDGET_S + _SLACK_MS
         table.append(
-            at_most(f"{name}: added where it was waited for, p50, {len(waited)} turns", median(waited), "ms", most)
+            at_most(f"{name}: waited for until it is given up, p50, {len(waited)} turns", median(waited), "ms", most)
         )
     if alone := added.get("FAILED", []):
         table.append(measured(f"{name}: added where it was left alone, {len(alone)} turns", alone, "ms"))
     if kind == "hangs":
-        told = 100 * (1 - len(added.get("asked", [])) / len(every))
-        table.append(Row(f"{name}: turns that name the step left out", told, "%", bar="100 %", ok=told == 100))
+        searched = len(every) - len(added.get(UNSEARCHED, []))
+        told = 100 * (1 - len(added.get(ASKED, [])) / searched) if searched else 0.0
+        text = f"{name}: turns that name the step left out, of {searched} that search by text"
+        table.append(Row(text, told, "%", bar="100 %", ok=told == 100))
     return table
 
 
-async def _turn(client: AsyncClient, text: str, picture: bytes) -> tuple[float, str]:
-    """Milliseconds of a turn, and why the source was left out; empty: it was not."""
-    began, reasons = perf_counter(), Counter[str]()
+async def _turn(client: AsyncClient, text: str, picture: bytes) -> tuple[float, str, float | None]:
+    """Milliseconds of a turn, why the source was left out (empty: it was not), and those that it was waited for."""
+    began, reason, waited = perf_counter(), "", None
     async for event in client.ask(text, picture, policy=_POLICY, budget=60):
         if isinstance(event.payload, Done):
-            reasons.update(step.reason for step in event.payload.skipped if step.step == _STEP)
-    return (perf_counter() - began) * 1e3, next(iter(reasons), "")
+            reason = next((step.reason for step in event.payload.skipped if step.step == _STEP), "")
+            waited = next((1e3 * each.duration for each in event.payload.timings if each.stage == _STEP), None)
+    return (perf_counter() - began) * 1e3, reason, waited
 
 
 @asynccontextmanager
