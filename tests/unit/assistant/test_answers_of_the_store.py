@@ -183,3 +183,17 @@ async def test_a_sentence_that_likely_answers_is_quoted_though_the_reranker_doub
     world.knowledge.chunks = [ChunkHit(VELMORA, "It shows the constellation Fornax.", 0.9)]
     world.models.answer, world.models.scores = ["I don't know"], {"Fornax": 0.5}
     assert verdict(await world.ask(turn(question), "both")).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("How much does the Tagrin cost?", "I don't know"),
+        ("How much does the boat cost?", "The Velmora costs 45 crowns."),
+    ],
+)
+async def test_another_entry_does_not_answer_of_one_that_is_named(question: str, told: str) -> None:
+    world = World(quote_accept=0.7, rerank_accept=0.5, answers=Answers.QUOTE)
+    world.models.scores = {"45 crowns": 0.9}
+    events = await world.ask(turn(question, shown=False), "quote")
+    assert (done(events).answer or "I don't know") == told
