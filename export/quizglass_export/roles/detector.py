@@ -13,10 +13,11 @@ import torch
 from quizglass_bundle.fields import Size
 from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_bundle.parts import DetectorPart
-from quizglass_export.checks import Check, at_most
+from quizglass_export.checks import CardPrecision, Check, at_most
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
 from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.onnx.precision import to_float16
 from quizglass_export.parity import Inputs, as_array, session
 from quizglass_export.roles.shared.entry import FromCheckpoint
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
@@ -33,7 +34,7 @@ _TIED = r".*(bbox_embed|class_embed|position_ids)"
 class Detector(FromCheckpoint):
     """Grounding DINO or OWLv2."""
 
-    precision: Literal["fp32"] = "fp32"
+    precision: Literal["fp32"] | CardPrecision = "fp32"
     tokenizer: Path | None = None
     picture: Size | None = None
     """Needed by Grounding DINO; OWLv2 has one size of its own."""
@@ -80,7 +81,13 @@ def export(job: RoleJob, spec: Detector) -> Exported:
             _write_halves(job, each, part.text_model, model)
         else:
             _write_detector(job, each, model)
-    return Exported(part, {"precision": "fp32"})
+        for name in filter(None, (each.model, part.text_model)):
+            (halve_weights if spec.precision == "fp32" else _in_float16)(job.path(name))
+    return Exported(part, {"precision": spec.precision})
+
+
+def _in_float16(path: Path) -> None:
+    to_float16(path, path)
 
 
 def _boxes(config: Any) -> int:
@@ -97,7 +104,6 @@ def _write_detector(job: RoleJob, part: DetectorPart, model: Any) -> None:
     with exportable_masks():
         module = GroundingDino(model).eval()
         write_onnx(module, _blank(part) | tensors_of(words), axes, ["logits", "pred_boxes"], job.path(part.model))
-    halve_weights(job.path(part.model))
 
 
 def _write_halves(job: RoleJob, part: DetectorPart, phrases: str, model: Any) -> None:
@@ -106,8 +112,6 @@ def _write_halves(job: RoleJob, part: DetectorPart, phrases: str, model: Any) ->
     axes = {name: {0: "phrases"} for name in (*words, "phrase_vectors")}
     write_onnx(Owlv2Pictures(model).eval(), _blank(part), {}, ["pred_boxes", "box_vectors"], job.path(part.model))
     write_onnx(Owlv2Phrases(model).eval(), words, axes, "phrase_vectors", job.path(phrases))
-    for name in (part.model, phrases):
-        halve_weights(job.path(name))
 
 
 def _blank(part: DetectorPart) -> dict[str, torch.Tensor]:
@@ -116,13 +120,13 @@ def _blank(part: DetectorPart) -> dict[str, torch.Tensor]:
 
 def check(job: RoleJob, spec: Detector, part: DetectorPart) -> list[Check]:
     """Compare boxes, in pixels, and logits with transformers', each picture size by itself."""
-    return in_each_size(part, partial(_check_detector, job))
+    return in_each_size(part, partial(_check_detector, job, spec))
 
 
-def _check_detector(job: RoleJob, part: DetectorPart) -> list[Check]:
+def _check_detector(job: RoleJob, spec: Detector, part: DetectorPart) -> list[Check]:
     model = job.source.reference(CLASSES[part.kind], ignore=_TIED)
     run = _runner(job, part)
-    apart, wrong = list[float](), list[float]()
+    apart, wrong, moved = list[float](), list[float](), list[float]()
     scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
     for index, sample in enumerate(job.samples):
         words = _phrases(
@@ -135,10 +139,15 @@ def _check_detector(job: RoleJob, part: DetectorPart) -> list[Check]:
         expected = as_array(output.logits[:, :, : logits.shape[2]].clamp(min=-1e9))
         apart.append(float(np.abs((boxes - as_array(output.pred_boxes)) * scale).max()))
         wrong.append(float(np.abs(logits - expected).max()))
-    return [
-        at_most(job.role, "largest difference of boxes, in pixels", apart, _HALF_A_PIXEL),
-        at_most(job.role, "largest difference of logits", wrong, job.demands.logits),
-    ]
+        moved.append(float(np.abs(_sigmoid(logits) - _sigmoid(expected)).mean()))
+    boxes = at_most(job.role, "largest difference of boxes, in pixels", apart, _HALF_A_PIXEL)
+    if spec.precision != "fp32":
+        return [boxes, at_most(job.role, "mean change of a probability", moved, spec.accept.drift)]
+    return [boxes, at_most(job.role, "largest difference of logits", wrong, job.demands.logits)]
+
+
+def _sigmoid(logits: Any) -> Any:
+    return 1 / (1 + np.exp(-np.clip(logits, -60, 60)))
 
 
 def _runner(job: RoleJob, part: DetectorPart) -> Callable[[Inputs], tuple[Any, Any]]:

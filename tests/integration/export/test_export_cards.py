@@ -20,7 +20,14 @@ from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
 from quizglass_server.roles.load import load_models  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_bundle, exported_role  # noqa: E402
-from tests.support.bundles.tiny_checkpoints import convolutional, image_model, text_model  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import (  # noqa: E402
+    bert_tokenizer,
+    convolutional,
+    grounding_dino,
+    image_model,
+    owlv2,
+    text_model,
+)
 from tests.support.bundles.tiny_qwen import qwen2_5_vl, qwen3  # noqa: E402
 
 _ACCEPT = {"labels": 0.9, "drift": 0.01}
@@ -112,6 +119,19 @@ def test_encoders_for_a_card_are_near_pytorch(tmp_path: Path, role: str, kind: s
         assert not fused
     elif kind != "efficientnet":
         assert fused >= 2
+
+
+@pytest.mark.parametrize("kind", ["owlv2", "grounding_dino"])
+def test_a_detector_for_a_card_is_near_pytorch(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "c"
+    words = bert_tokenizer(folder)
+    (owlv2(words) if kind == "owlv2" else grounding_dino()).eval().save_pretrained(folder)
+    size = {} if kind == "owlv2" else {"picture": {"width": 128, "height": 128}}
+    spec = {"checkpoint": folder, "precision": "cuda-fp16", **size}
+    part, checks = exported_role(tmp_path, "detector", spec, 4)
+    assert all(check.passed for check in checks), checks
+    kinds = {tensor.data_type for tensor in onnx.load(str(tmp_path / "files" / part.model)).graph.initializer}
+    assert onnx.TensorProto.FLOAT16 in kinds
 
 
 @pytest.mark.parametrize("precision", ["cuda-fp16", "tensorrt-fp16"])
