@@ -151,7 +151,10 @@ def test_what_was_not_measured_is_told(server: str, tmp_path: Path, capsys: pyte
     ("flags", "message"),
     [
         (["--data", "nowhere"], "nowhere: no such file or folder"),
-        (["--data", "empty"], "no infoseek_val.jsonl or infoseek_val_withkb.jsonl or infoseek_val_qtype.jsonl there"),
+        (
+            ["--data", "empty"],
+            "no infoseek_val.jsonl or infoseek_val_withkb.jsonl or infoseek_val_qtype.jsonl or infoseek_val.csv there",
+        ),
         (["--data", "data", "--knowledge", "nothing"], "nothing: no such file or folder"),
         (["--data", "data", "--pictures", "."], "of 3 questions no picture is at hand, such as oven_01963180"),
         (["--data", "data", "--policies", "bath"], "--policies bath: the server does not serve it"),
