@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import onnxruntime
 
 Tensor = NDArray[np.generic]
+_SHARING = Lock()
 logger = logging.getLogger(__name__)
 
 
@@ -234,7 +236,18 @@ def import_onnxruntime() -> Any:
         import onnxruntime
     except ImportError as error:
         raise EngineFailed("onnxruntime is not installed; in the clone: pip install '.[cpu]' (or '.[gpu]')") from error
+    with _SHARING:  # an allocator can be registered once
+        _share_memory(onnxruntime)
     return onnxruntime
+
+
+@cache
+def _share_memory(ort: Any) -> None:
+    """Have sessions on the CPU take their memory from one arena, which grows by what is asked for: each by itself would
+    keep the most that it has ever needed, rounded up to a power of two.
+    """
+    where = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    ort.create_and_register_allocator(where, ort.OrtArenaCfg({"arena_extend_strategy": 1}))
 
 
 def _session_options(ort: Any, threads: int) -> onnxruntime.SessionOptions:
@@ -245,5 +258,6 @@ def _session_options(ort: Any, threads: int) -> onnxruntime.SessionOptions:
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # It would hold a block for every shape that was ever run, and lengths hardly repeat.
     settings.enable_mem_pattern = False
+    settings.add_session_config_entry("session.use_env_allocators", "1")
     settings.log_severity_level = 3
     return settings
