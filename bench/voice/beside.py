@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from itertools import cycle
 from time import perf_counter
 
@@ -14,7 +15,7 @@ from bench.voice.rooms import PIECE
 from bench.voice.speech import RATE, SENTENCES, pcm_of, utterances
 from bench.voice.stage import VoiceSetup, VoiceStage
 from clients.demo.album import QUESTIONS
-from quizglass_client import AsyncClient, AsyncSession
+from quizglass_client import AsyncClient, AsyncSession, Cancelled
 
 _PAUSE_S = 1.5
 """Of silence after each question of the wearer, and the server ends it meanwhile."""
@@ -58,10 +59,12 @@ async def _turns(client: AsyncClient, stage: VoiceStage, count: int) -> list[flo
 
 
 async def _speak(stage: VoiceStage, sound: list[bytes]) -> None:
-    """An open microphone, in whose questions no answer is waited for."""
+    """An open microphone, whose questions are heard and not answered: only the sound is to be beside the turns."""
     async with AsyncSession(stage.server.target) as session:
         async for turn in session.listen(_live(sound)):
-            await turn.transcript()
+            with suppress(Cancelled):  # by the next words, where the recogniser is late
+                await turn.transcript()
+            await turn.cancel()
 
 
 async def _live(sound: list[bytes]) -> AsyncIterator[bytes]:

@@ -10,6 +10,7 @@ import {
   type FrameNeed,
   type FrameStatus,
   FrameStatus_State,
+  type Playing,
   type SpeechStart,
   type SpeechStatus,
   SpeechStatus_State,
@@ -50,7 +51,7 @@ export class Speech {
   /** What came after its end, and belongs to what is spoken next. */
   left: Uint8Array[] = [];
   readonly start: ClientMessage;
-  #pieces: Uint8Array[] = [];
+  #pieces: { data: Uint8Array; playing: Playing | undefined }[] = [];
   /** The next piece to be sent; undefined: the server has to say, over a new link. */
   #next: number | undefined = 0;
   #greeted = false;
@@ -61,9 +62,9 @@ export class Speech {
     this.start = create(ClientMessageSchema, { message: { case: "speechStart", value: start } });
   }
 
-  /** More was recorded. */
-  add(data: Uint8Array): void {
-    this.#pieces.push(data);
+  /** More was recorded, while that was played. */
+  add(data: Uint8Array, playing: Playing | undefined): void {
+    this.#pieces.push({ data, playing });
   }
 
   /** Nothing more is recorded. */
@@ -76,7 +77,7 @@ export class Speech {
     const next = Number(status.nextSeq);
     if (status.state === SpeechStatus_State.ENDED) {
       this.over = true;
-      this.left = this.#pieces.slice(next);
+      this.left = this.#pieces.slice(next).map((piece) => piece.data);
       this.#pieces = [];
     } else if (status.state === SpeechStatus_State.LISTENING) {
       if (this.#next === undefined || this.#greeted) {
@@ -97,11 +98,11 @@ export class Speech {
   next(): ClientMessage | undefined {
     if (this.over || this.#next === undefined || this.start.message.case !== "speechStart") return undefined;
     const id = this.start.message.value.id;
-    const data = this.#pieces[this.#next];
-    if (data) {
+    const piece = this.#pieces[this.#next];
+    if (piece) {
       const seq = BigInt(this.#next);
       this.#next += 1;
-      return create(ClientMessageSchema, { message: { case: "audio", value: { id, seq, data } } });
+      return create(ClientMessageSchema, { message: { case: "audio", value: { id, seq, ...piece } } });
     }
     if (!this.#whole || this.#ended) return undefined;
     this.#ended = true;

@@ -14,6 +14,8 @@ import {
   SessionAsk_Overlap,
   SessionAskSchema,
   type SessionLimits,
+  type Playing,
+  PlayingSchema,
   SpeechStartSchema,
 } from "./gen/quizglass/v1/session_pb.js";
 import { Cancelled, type ClientError, InvalidRequest, invalid, SessionLost, Status } from "./errors.js";
@@ -83,6 +85,10 @@ export interface SayOptions extends AskOptions {
   endsBySilence?: boolean;
   /** Tag of the spoken language, such as "en"; default: the server finds out. */
   language?: string;
+  /**
+   * Whether the program pauses an answer at `speechStatus` PAUSE and plays on at RESUME; it says by `Turn.playing` that it does.
+   */
+  pauses?: boolean;
 }
 
 /** What may be said with a question. */
@@ -123,6 +129,7 @@ export class Session implements Kept {
   #device: MessageInitShape<typeof DeviceStateSchema> = {};
   #count = 0;
   readonly #aloud: boolean;
+  #playing: Playing | undefined;
   /** How often `forget` was called. */
   #forgotten = 0;
 
@@ -237,9 +244,9 @@ export class Session implements Kept {
   say(audio: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, options: SayOptions = {}): Turn {
     this.#check();
     if (this.limits && !this.limits.maxSpeechUs) throw invalid("audio", "the server hears nothing; ask in text");
-    const { rateHz = 16_000, channels = 1, endsBySilence = false, language = "" } = options;
+    const { rateHz = 16_000, channels = 1, endsBySilence = false, language = "", pauses = false } = options;
     const [id, overlap] = [this.#name(), overlapOf(options)];
-    const about = { rateHz, channels, endsBySilence, language, overlap, request: request("", options) };
+    const about = { rateHz, channels, endsBySilence, language, pauses, overlap, request: request("", options) };
     const speech = this.outgoing.speak(create(SpeechStartSchema, { id, ...about }));
     const turn = this.#turn(id);
     void this.#record(audio, speech, turn);
@@ -301,6 +308,11 @@ export class Session implements Kept {
   played(turn: Turn, segment: number, codePoint: number): void {
     if (this.#keeper.failure) return; // the answer was there before
     this.outgoing.say({ case: "playback", value: { askId: turn.id, segment, codePoint } });
+  }
+
+  playing(turn: Turn, seconds: number | undefined, paused: boolean): void {
+    const atUs = BigInt(Math.round((seconds ?? 0) * 1e6));
+    this.#playing = seconds === undefined ? undefined : create(PlayingSchema, { askId: turn.id, atUs, paused });
   }
 
   get busy(): boolean {
@@ -415,7 +427,7 @@ export class Session implements Kept {
     try {
       for await (const piece of audio) {
         if (speech.over || this.#keeper.failure) break;
-        speech.add(piece.slice()); // theirs may change while it is on its way
+        speech.add(piece.slice(), this.#playing); // theirs may change while it is on its way
         this.outgoing.recorded();
       }
     } catch (error) {

@@ -34,6 +34,7 @@ export interface Answer {
 export interface TurnOwner {
   cancel(turn: Turn): void;
   played(turn: Turn, segment: number, codePoint: number): void;
+  playing(turn: Turn, seconds: number | undefined, paused: boolean): void;
 }
 
 /** One question of a session. Iterated, it gives its events as they come, until the turn is over. */
@@ -127,6 +128,16 @@ export class Turn implements AsyncIterable<TurnSaid> {
   /** So much of its answer was said: all before that segment, and so many code points of it. A session that is over is not told. */
   played(segment: number, codePoint: number): void {
     this.owner.played(this, segment, codePoint);
+  }
+
+  /**
+   * So much of its answer's sound was played, and it goes on: from now on the microphone's sound is sent with that, so that the
+   * answer is not taken for the wearer.
+   * @param seconds of the answer's sound, from its beginning; undefined: it is played no more
+   * @param paused whether it is paused there
+   */
+  playing(seconds: number | undefined, paused = false): void {
+    this.owner.playing(this, seconds, paused);
   }
 
   /** For the session only: an event of it came. */

@@ -202,3 +202,32 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     await session.close();
   });
 }
+
+test("an answer is paused when the wearer may be speaking over it, and played on when it was a noise", async () => {
+  const targets = await stage.do({ begin: { answers: { "Count.": { words: 3 } }, hears: [""] } });
+  const session = await node.openSession(targets.grpc, { output: { aloud: true } });
+  const answered = session.ask("Count.");
+  await answered.answer();
+  const noise = (/** @type {number} */ loud) => {
+    const samples = Int16Array.from({ length: 512 }, () => (Math.random() - 0.5) * loud);
+    return new Uint8Array(samples.buffer);
+  };
+  let told = /** @type {(state: number) => void} */ (() => {});
+  const paused = new Promise((resolve) => (told = resolve));
+  async function* microphone() {
+    answered.playing(0.2);
+    for (let piece = 0; piece < 30; piece++) yield noise(2);
+    for (let piece = 0; piece < 4; piece++) yield noise(20_000);
+    await paused;
+    answered.playing(0.2 + 34 * 0.032, true);
+    for (let piece = 0; piece < 40; piece++) yield noise(2);
+  }
+  const states = [];
+  for await (const said of session.say(microphone(), { endsBySilence: true, pauses: true })) {
+    if (said.case !== "speechStatus") continue;
+    states.push(said.value.state);
+    if (said.value.state === 4) told(4);
+  }
+  assert.deepEqual(states, [1, 4, 5, 3]);
+  await session.close();
+});

@@ -34,7 +34,7 @@ class Beside:
     echo: bool = False
     """Whether its echo may be heard; also for a moment after it was paused."""
     left: float = 1.0
-    """Share of the energy of a piece that the echo does not explain."""
+    """Share of the energy of a piece that the echo does not explain; 0 for one that is too quiet for a wearer."""
 
 
 NOTHING = Beside()
@@ -71,7 +71,7 @@ class BargeIn:
         self._in_a_row = self._in_a_row + 1 if voice else 0
         self._doubtful = self._doubtful + 1 if voice or (loud and probability >= _DOUBTFUL) else 0
         self._loud = self._loud + 1 if voice and loud else 0
-        self._alone = self._alone + 1 if voice and not beside.echo else 0
+        self._alone = self._alone + 1 if voice and loud and not beside.echo else 0
         if self._alone >= self._word or (not self._pauses and self._in_a_row >= _GUARDED_WINDOWS):
             return True
         if self.pausing:

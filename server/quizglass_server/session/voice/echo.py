@@ -36,6 +36,8 @@ _LEFT, _DECAY = 0.2, 0.95
 """Share of the energy of a window, or of one before it less so much for each since, that has to be left; less is what
 no linear filter of that length explains, such as the room's later answer, and is silenced."""
 _WINDOW = 256
+_HEARD = 0.01
+"""Share of the energy of the windows before a pause that a wearer who speaks in it has at least."""
 _LEARNS = 3 * _RATE // 5
 """Samples of an answer's beginning of which nothing is heard: the filter has to be found first."""
 _FADES = _RATE // 20
@@ -43,6 +45,7 @@ _FADES = _RATE // 20
 _OWN_SHARE = 0.75
 """Share of the words of an answer, in its order, from which what was heard is taken for it."""
 _WORD = re.compile(r"[^\W_]+")
+_TINY = 1e-9
 _MOST_STEPS, _EXACT = 60, 1e-8
 """Of conjugate gradients."""
 _JUMP_S = 0.25
@@ -154,7 +157,7 @@ class EchoCanceller:
         else:
             self._pause += len(piece)
             if self._gone:
-                self._left = 1.0
+                self._left = float((piece**2).mean() * _WINDOW > _HEARD * self._level)
                 return sound
         left = self._without_rest(piece - self._echo(len(piece)), piece)
         self._left = min(1.0, float((left**2).sum() / max(1.0, (piece**2).sum())))
@@ -206,7 +209,7 @@ class EchoCanceller:
         if not len(heard) or np.sqrt((played**2).mean()) < _LOUD:
             return
         # played[place:][: len(heard)] lies beside what is heard; where does it fit best?
-        similar = _correlated(heard, played)
+        similar = _correlated(heard, played, whitened=True)
         peak = int(np.abs(similar[_TAPS:]).argmax()) + _TAPS
         end = min(peak + _BEFORE_PEAK, len(played) - len(heard))
         self._taps = _filter(played[end - _TAPS + 1 : end + len(heard)], heard)
@@ -220,10 +223,15 @@ class EchoCanceller:
         return np.convolve(self._source(end - size - _TAPS + 1, end), self._taps, "valid")
 
 
-def _correlated(short: Signal, long: Signal) -> Signal:
-    """The products of a signal with another, longer one, at each place of that."""
+def _correlated(short: Signal, long: Signal, *, whitened: bool = False) -> Signal:
+    """The products of a signal with another, longer one, at each place of that.
+
+    Whitened (by phase alone, GCC-PHAT), the pitch of a voice does not pass for a delay.
+    """
     size = 1 << (len(long) + len(short)).bit_length()
     spectrum = np.fft.rfft(long, size) * np.conj(np.fft.rfft(short, size))
+    if whitened:
+        spectrum /= np.abs(spectrum) + _TINY
     return np.fft.irfft(spectrum, size)[: len(long) - len(short) + 1]
 
 
