@@ -48,10 +48,10 @@ def _measured(setup: VoiceSetup) -> Part:
     alone, over = list[Heard](), list[tuple[Wearer, Heard]]()
     for at in range(setup.count(200, 6)):
         setup.say(f"interruptions: {at} of 200 answers alone")
-        alone.append(listened(_pcm(answers[at % len(answers)].samples), drawn_room(at)))
+        alone.append(listened(_pcm(answers[at % len(answers)].samples), drawn_room(5000 + at)))
     for at in range(setup.count(200, 6)):
         setup.say(f"interruptions: {at} of 200 answers that are spoken over")
-        answer, room = _pcm(answers[at % len(answers)].samples), drawn_room(1000 + at)
+        answer, room = _pcm(answers[at % len(answers)].samples), drawn_room(9000 + at)
         wearer = _wearer(wearers[at % len(wearers)].samples, answer, room)
         over.append((wearer, listened(answer, room, wearer)))
     return Part(_rows(alone, over), {"silent_s": [_silent_s(*each) for each in over]})

@@ -15,7 +15,7 @@ _GUARDED_WINDOWS = 6
 _DOUBT_WINDOWS = 2
 """Windows of voice in a row from which the device pauses; one more after each time that it was not the wearer."""
 _MOST_DOUBT_WINDOWS = 5
-_LOUD_WINDOWS, _LOUD = 3, 0.75
+_LOUD_WINDOWS, _LOUD = 3, 0.65
 """How many more are a word where the echo does not explain them, and the share of the energy that is left of those."""
 _DOUBTFUL = 0.2
 """Probability from which a window that the echo does not explain counts for that: soft voices begin so."""

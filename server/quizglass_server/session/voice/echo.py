@@ -117,6 +117,8 @@ class EchoCanceller:
         """Whether they were found in enough sound."""
         self._lag = 0
         """From a sample that is heard to the newest one that was played by then, as the filter sees it."""
+        self._doubtful_lag = 0
+        """Another one, which was found once."""
         self._since = 0
         self._level = 0.0
         """Energy of a recent window from the microphone."""
@@ -204,7 +206,7 @@ class EchoCanceller:
         heard = self._heard
         if self._learnt and len(heard) < _LEARNS:
             return  # it plays on after a pause, in the same room
-        self._since, self._taps, self._learnt = 0, np.zeros(0), len(heard) >= _LEARNS
+        before, self._since, self._taps = self._taps, 0, np.zeros(0)
         played = self._source(self._at - len(heard) - _LATE - _TAPS, self._at + _EARLY)
         if not len(heard) or np.sqrt((played**2).mean()) < _LOUD:
             return
@@ -212,8 +214,12 @@ class EchoCanceller:
         similar = _correlated(heard, played, whitened=True)
         peak = int(np.abs(similar[_TAPS:]).argmax()) + _TAPS
         end = min(peak + _BEFORE_PEAK, len(played) - len(heard))
+        lag = end - _LATE - _TAPS
+        if self._learnt and len(before) and min(abs(lag - self._lag), abs(lag - self._doubtful_lag)) > _BEFORE_PEAK:
+            self._taps, self._doubtful_lag = before, lag  # once it may be by chance
+            return
         self._taps = _filter(played[end - _TAPS + 1 : end + len(heard)], heard)
-        self._lag = end - _LATE - _TAPS
+        self._lag, self._learnt = lag, len(heard) >= _LEARNS
 
     def _echo(self, size: int) -> Signal:
         """The part of the last samples that was played."""
