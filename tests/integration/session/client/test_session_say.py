@@ -14,8 +14,6 @@ from quizglass.session import (
     AnswerSpoken,
     Segment,
     SegmentState,
-    SpeechState,
-    SpeechStatus,
     SpeechTranscript,
 )
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, Session
@@ -282,38 +280,6 @@ async def test_a_conversation_ends_an_answer_with_the_wearers_first_word(stage):
     heard = [said.text for said in told if isinstance(said, SpeechTranscript) and said.final and said.text]
     assert heard == ["What is it?", "Louder.", "Stop."]
     assert len(stage.assistant.turns) == 1
-
-
-async def test_a_conversation_pauses_an_answer_until_it_knows_who_spoke(stage):
-    stage.assistant.script = words(3)
-    stage.voice.sound = lambda seconds: babble(seconds, 2).astype("<i2").tobytes()
-    speaker, between, paused = Played(), asyncio.Event(), asyncio.Event()
-
-    async def microphone():
-        yield tone(0.6) + silence(1.2)
-        await between.wait()
-        yield silence(0.8)
-        yield tone(0.1)
-        await paused.wait()
-        for _ in range(30):
-            yield silence(0.04)
-
-    def tell(said):
-        if isinstance(said, AnswerSpoken):
-            between.set()
-        if isinstance(said, SpeechStatus):
-            states.append((said.state, speaker.paused))
-            if said.state is SpeechState.PAUSE:
-                paused.set()
-            if said.state is SpeechState.RESUME:
-                speaker.sound.clear()  # all is played
-
-    states = []
-    async with AsyncSession(stage.target, output=ALOUD) as session:
-        await converse(session, microphone(), 16_000, speaker, tell, b"", {})
-    assert (SpeechState.PAUSE, True) in states
-    assert (SpeechState.RESUME, False) in states
-    assert not speaker.stopped.is_set()
 
 
 def test_louder_sound_is_not_clipped_around():
