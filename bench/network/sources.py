@@ -63,7 +63,7 @@ async def _ask(setup: Setup, part: Part, kind: str, stock: Stock, without: Async
         if not reason and step_ms is None:
             reason = UNSEARCHED
         added.setdefault(reason or ASKED, []).append(given_ms - alone_ms)
-        waited += [step_ms] if step_ms is not None and reason else []
+        waited += [step_ms] if step_ms is not None and reason == "BUDGET" else []
     part.rows += rows(kind, added, waited)
     part.data[kind] = {"added_ms": added, "waited_ms": waited}
 
