@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from quizglass.values import AnswerDelta, AnswerKind, TurnEvent, Verdict, VerdictOutcome
+from quizglass.values import AnswerDelta, AnswerKind, Entry, TurnEvent, Verdict, VerdictOutcome
 from quizglass_bundle.tuning import Answers
 from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.errors import InvalidInput
@@ -189,6 +189,7 @@ async def test_a_sentence_that_likely_answers_is_quoted_though_the_reranker_doub
     ("question", "told"),
     [
         ("How much does the Tagrin cost?", "I don't know"),
+        ("How much does the Tagrin's sail cost?", "I don't know"),
         ("How much does the boat cost?", "The Velmora costs 45 crowns."),
     ],
 )
@@ -197,3 +198,12 @@ async def test_another_entry_does_not_answer_of_one_that_is_named(question: str,
     world.models.scores = {"45 crowns": 0.9}
     events = await world.ask(turn(question, shown=False), "quote")
     assert (done(events).answer or "I don't know") == told
+
+
+async def test_a_proper_name_of_a_title_leaves_other_entries_out() -> None:
+    world = World(quote_accept=0.7, rerank_accept=0.5, answers=Answers.QUOTE)
+    school = Entry("school", "Amira's school", "Her teacher is Miss Fontaine.", source="notes")
+    world.knowledge.chunks = [ChunkHit(school, school.caption, 0.9), ChunkHit(VELMORA, "Teacher: Jovana.", 0.8)]
+    world.models.scores = {"Jovana": 0.9, "Amira's school: Her teacher": 0.3}
+    asked = {who: await world.ask(turn(f"Who is {who} teacher?", shown=False), "quote") for who in ("Amira's", "the")}
+    assert {who: "Jovana" in done(events).answer for who, events in asked.items()} == {"Amira's": False, "the": True}

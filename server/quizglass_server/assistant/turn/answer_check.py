@@ -18,7 +18,7 @@ from quizglass_server.roles.decider import VERIFIER
 from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import is_supported
-from quizglass_server.steps.language.wording import shares_name
+from quizglass_server.steps.language.wording import shares_name, shares_proper_name
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
@@ -107,15 +107,17 @@ class AnswerCheck:
         return Draft(text, finish=FinishReason.COMPLETE, shown=ids, kind=AnswerKind.QUOTED)
 
     def _of_named(self, evidence: Sequence[Evidence]) -> Sequence[Evidence]:
-        """Passages to quote from; where nothing is recognised and the question names an entry that a text search found,
-        those of that entry, which as a whole may be too unlike an answer to be shown."""
-        everything = self._journal.evidence
+        """Passages to quote from; where nothing is recognised and the question names entries that a text search found,
+        or has a proper name of theirs ("Amira's teacher"), those of these entries alone, which as a whole may be too
+        unlike an answer to be shown."""
+        everything, question = self._journal.evidence, self._turn.question
         if not evidence or any(item.used and item.origin is Origin.IMAGE_SEARCH for item in everything):
             return evidence
         found = [item for item in everything if item.origin is Origin.TEXT_SEARCH]
-        named = [item for item in found if shares_name(self._turn.question, item.title)]
+        named = [item for item in found if shares_name(question, item.title)]
+        named = named or [item for item in found if shares_proper_name(question, item.title)]
         entries = {item.entry_id for item in named}
-        return evidence if not named or any(item.entry_id in entries for item in evidence) else named
+        return [item for item in evidence if item.entry_id in entries] or named or evidence
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what models say of its support: the verifier, and whether what it rests on answers at all."""

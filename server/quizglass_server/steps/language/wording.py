@@ -11,6 +11,7 @@ from typing import NamedTuple
 # A number keeps its inner separators (3.5, 1,000); a word keeps its inner apostrophe (don't).
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 
+_TITLES_OF_PEOPLE = {"mr", "mrs", "ms", "miss", "dr", "prof", "aunt", "uncle", "i", "i'm", "i've", "i'd", "i'll"}
 _SHORT = 3  # letters of words that do not tell things apart
 
 
@@ -70,6 +71,16 @@ def shares_name(text: str, title: str) -> bool:
 def shares_part(text: str, title: str) -> bool:
     """Whether a text has any of the words that `shares_name` wants all of."""
     return not _telling(title).isdisjoint(_singular(word.key) for word in words(text))
+
+
+def shares_proper_name(text: str, title: str) -> bool:
+    """Whether a title has a name of a text: a word with a capital that does not begin it, with or without "'s"."""
+    said = {_bare(word.key) for word in words(text)[1:] if word.named and word.key[0].isalpha()} - _TITLES_OF_PEOPLE
+    return not said.isdisjoint(_bare(word.key) for word in words(title))
+
+
+def _bare(word: str) -> str:
+    return word.removesuffix("'s").removesuffix("s'")
 
 
 def _telling(title: str) -> set[str]:
