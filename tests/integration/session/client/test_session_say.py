@@ -14,6 +14,8 @@ from quizglass.session import (
     AnswerSpoken,
     Segment,
     SegmentState,
+    SpeechState,
+    SpeechStatus,
     SpeechTranscript,
 )
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, Session
@@ -240,11 +242,19 @@ class Played:
 
     def __init__(self):
         self.volume, self.sound, self.stopped = 1.0, [], asyncio.Event()
-        self.paused = False
+        self.paused, self.at, self._read = False, 0.1, asyncio.Event()
+
+    async def told(self, at):
+        """Play up to there, and wait until that has been told."""
+        self.at = at
+        for _ in range(3):
+            self._read.clear()
+            await self._read.wait()
 
     @property
     def seconds(self):
-        return None if self.stopped.is_set() or not self.sound else 0.1
+        self._read.set()
+        return None if self.stopped.is_set() or not self.sound else self.at
 
     def play(self, audio):
         self.sound.append(audio)
@@ -280,6 +290,39 @@ async def test_a_conversation_ends_an_answer_with_the_wearers_first_word(stage):
     heard = [said.text for said in told if isinstance(said, SpeechTranscript) and said.final and said.text]
     assert heard == ["What is it?", "Louder.", "Stop."]
     assert len(stage.assistant.turns) == 1
+
+
+async def test_a_conversation_pauses_an_answer_until_it_knows_who_spoke(stage):
+    stage.assistant.script = words(3)
+    stage.voice.sound = lambda seconds: babble(seconds, 2).astype("<i2").tobytes()
+    speaker, between, paused, states = Played(), asyncio.Event(), asyncio.Event(), []
+
+    async def microphone():
+        yield tone(0.6) + silence(1.2)
+        await between.wait()
+        yield silence(0.8)  # comes after the first question, and belongs to the second
+        await speaker.told(0.9)
+        yield tone(0.1)
+        await paused.wait()
+        for _ in range(30):
+            yield silence(0.04)
+
+    def tell(said):
+        if isinstance(said, AnswerSpoken):
+            between.set()
+        if isinstance(said, SpeechStatus):
+            states.append((said.state, speaker.paused))
+            if said.state is SpeechState.PAUSE:
+                paused.set()
+            if said.state is SpeechState.RESUME:
+                speaker.sound.clear()  # all is played
+
+    async with AsyncSession(stage.target, output=ALOUD) as session:
+        async with asyncio.timeout(120):
+            await converse(session, microphone(), 16_000, speaker, tell, b"", {})
+    assert (SpeechState.PAUSE, True) in states
+    assert (SpeechState.RESUME, False) in states
+    assert not speaker.stopped.is_set()
 
 
 def test_louder_sound_is_not_clipped_around():

@@ -39,7 +39,10 @@ class SpeechUpload:
         return self.finished.is_set()
 
     def add(self, data: bytes, playing: Playing | None) -> None:
-        """More was recorded."""
+        """More was recorded; what comes after its end is left for the next one."""
+        if self.over:
+            self.left.append(data)
+            return
         self._pieces.append(SpeechAudio(self.start.id, self._first + len(self._pieces), data, playing))
         self._bytes += len(data)
         while self._bytes > _MOST_BYTES:
