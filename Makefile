@@ -109,7 +109,7 @@ everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its p
 models-test: $(VENV)/.dev ## Ten families of models that see, made tiny and answered with (fetches llama.cpp's source)
 	$(BIN)/python -m pytest -q -m models tests/integration/roles/shared/test_vision_models.py
 
-fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (downloads atheris; FUZZ="chat --minutes 1")
+fuzz: $(VENV)/.dev ## Malformed and hostile requests, ten minutes an entry (downloads atheris; FUZZ="chat --minutes 1")
 	$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 

@@ -90,9 +90,9 @@ class Thresholds(ManifestPart):
     """By how many log odds less an answer is trusted whose evidence names colours, and not the one by which the
     question says what it means."""
     memory_accept: Probability | None = None
-    """An answer without passages whose least probable token is less probable is told only after what was not looked up
-    is, by policies that choose what is; None: it is streamed as it is written. A name that only a rewriter says is a
-    guess below it."""
+    """Least probability of the least probable token of an answer without passages. Below it, policies that choose their
+    lookups make the remaining ones before they answer; None: such answers are streamed. A name that only a rewriter
+    says is a guess below it."""
     none_accept: Probability | None = None
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""

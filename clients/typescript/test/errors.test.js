@@ -1,4 +1,4 @@
-// What becomes of what a server, or a proxy before it, ends a link with.
+// Errors made of the status with which a server, or a proxy before it, ends a link.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ for (const [what, packed] of /** @type {const} */ ([
   ["no details", Buffer.of(0xff)],
   ["details of which one cannot be read", detailed("ErrorInfo", 0xff)],
 ])) {
-  test(`a status whose details are ${what} is told as it is`, async () => {
+  test(`a status whose details are ${what} is reported unchanged`, async () => {
     const metadata = new Metadata();
     metadata.set("grpc-status-details-bin", packed);
     const refusing = (/** @type {Call} */ call) => void call.emit("error", { code: status.RESOURCE_EXHAUSTED, details: "full", metadata });

@@ -109,7 +109,7 @@ test("connecting and opening have one time together", { timeout: 60_000 }, async
   assert(links[0]?.closed);
 });
 
-test("a session that is closed while its link is opened waits for nobody", async () => {
+test("a session that is closed while its link is opened does not wait", async () => {
   const { links, transport } = quiet(HOUR, HOUR, 1);
   const session = await Session.open(transport, { connectTimeoutMs: 3_600_000 });
   links[0]?.close();
@@ -120,7 +120,7 @@ test("a session that is closed while its link is opened waits for nobody", async
   assert(links[1]?.closed);
 });
 
-test("a question while a session is being closed keeps nobody from running, and ends with it", async () => {
+test("a question while a session is being closed blocks no other work, and ends with it", async () => {
   const { links, transport } = quiet(HOUR, HOUR);
   const session = await Session.open(transport);
   const closing = session.close();
@@ -141,7 +141,7 @@ function brief() {
   return { links, transport: { ...transport, open } };
 }
 
-test("a picture that is made ready when the session is told to forget is not sent", async () => {
+test("a picture that is being prepared when the session forgets is not sent", async () => {
   const { links, transport } = quiet(HOUR, HOUR);
   /** @type {(() => void)[]} */
   const ready = [];

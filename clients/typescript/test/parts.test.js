@@ -129,7 +129,7 @@ test("a picture is announced again to a server that has not been told of it, or 
   outgoing.again(false);
   assert.deepEqual(await said(), ["frameBegin", "ping"]);
   outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.DROPPED }));
-  outgoing.again(true); // nobody asks about it any more
+  outgoing.again(true); // no question about it is left
   outgoing.say({ case: "ping", value: {} });
   assert.deepEqual(await kinds(outgoing), ["ping"]);
 });
@@ -151,7 +151,7 @@ test("a picture goes in pieces, between which other messages pass", async () => 
   assert.deepEqual(await kinds(outgoing), ["cancel"]);
 });
 
-test("what is no address is told before anybody is looked for", async () => {
+test("an invalid address is reported before a connection is tried", async () => {
   for (const target of ["http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "::1:50061", "h:x", ""]) {
     await assert.rejects(node.openSession(target), {
       name: "InvalidRequest",
@@ -172,7 +172,7 @@ for (const [name, before, { openSession }] of /** @type {const} */ ([
   ["grpc", "", node],
   ["http", "http://", browser],
 ])) {
-  test(`nobody there is told at once, over ${name}`, async () => {
+  test(`a missing server is reported at once, over ${name}`, async () => {
     const opening = openSession(`${before}127.0.0.1:1`, { connectTimeoutMs: 20_000 });
     const told = { name: "ServerUnavailable", status: node.Status.UNAVAILABLE, message: /127\.0\.0\.1:1\b/ };
     await assert.rejects(opening, told);

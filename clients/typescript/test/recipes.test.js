@@ -37,7 +37,7 @@ function glasses(photo) {
 /** @type {ReturnType<typeof glasses>} */
 let app;
 
-test("what the wearer says is answered about a photo, and a photo that fails or takes long is told of", async () => {
+test("what the wearer says is answered about a photo, and a photo that fails or takes long is reported", async () => {
   const { converse } = await recipe();
   const targets = await stage.do({ begin: {} });
   const buffer = await stage.picture("small");

@@ -9,7 +9,7 @@ import { Posture, Restored } from "../dist/node.js";
 
 const WAIT_MS = 20_000;
 
-/** Wait for something that nobody tells of. @param {() => boolean} fits @param {string} what */
+/** Wait for a state that no event reports. @param {() => boolean} fits @param {string} what */
 export async function eventually(fits, what) {
   for (const late = Date.now() + WAIT_MS; !fits(); await new Promise((resolve) => setTimeout(resolve, 10))) {
     if (Date.now() > late) throw new Error(`waited in vain: ${what}`);
@@ -32,7 +32,7 @@ export function camel(given) {
   );
 }
 
-/** What is told of a session, as scenarios name it; nothing of the rest. @param {import("../dist/node.js").News} news */
+/** A session's events, as scenarios name them; no others. @param {import("../dist/node.js").News} news */
 function named(news) {
   if (news.case === "restored") return `restored ${Restored[news.restored]}`;
   if (news.case === "posture") return `posture ${Posture[news.value.posture]}`;
@@ -90,7 +90,7 @@ class Following {
     return last;
   }
 
-  /** Everything that was told of it, once and in order, and no less. @param {any} expected */
+  /** Every event of it, once and in order. @param {any} expected */
   check(expected) {
     assert.equal(this.heard, expected.heard ?? this.heard);
     assert.deepEqual(this.sounds, expected.sounds ?? this.sounds);
@@ -149,7 +149,7 @@ export class Replay {
   /** @param {string} name */
   #turn(name) {
     const turn = this.turns[name];
-    assert(turn, `nobody asked ${name}`);
+    assert(turn, `${name} was never asked`);
     return turn;
   }
 

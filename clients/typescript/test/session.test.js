@@ -1,4 +1,4 @@
-// What only this client does: errors of its own arguments, patience, closing, and what is told to a program in between.
+// What only this client does: errors of its own arguments, patience, closing, and the events that a program gets.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -123,7 +123,7 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     await session.close();
   });
 
-  test(`a part that cannot be cut is told of, and the question answered without, over ${name}`, async () => {
+  test(`a part that cannot be cut is reported, and the question answered without, over ${name}`, async () => {
     const targets = await stage.do({ begin: { settings: { frame_wait_s: 0.2 } } });
     await stage.do({ things: [Object.values(PART)] });
     const session = await openSession(targets[name]);
@@ -190,7 +190,7 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     await session.close();
   });
 
-  test(`a picture that is none is told before anybody asks, over ${name}`, async () => {
+  test(`an invalid picture is reported before a question, over ${name}`, async () => {
     const targets = await stage.do({ begin: {} });
     const session = await openSession(targets[name]);
     await session.show(await stage.picture("broken"));

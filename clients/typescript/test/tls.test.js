@@ -82,7 +82,7 @@ test("a token is not sent in clear beyond this machine, nor one that is none", a
   }
 });
 
-test("a certificate that is not trusted is told of", async () => {
+test("a certificate that is not trusted is reported", async () => {
   await assert.rejects(node.openSession(target, { credentials: grpc.credentials.createSsl(), connectTimeoutMs: 60_000 }), {
     name: "ServerUnavailable",
     message: /^nothing answers at .* with a certificate that is trusted$/,

@@ -1,4 +1,4 @@
-"""Scenes: which things a picture shows, where, in front of what, and what is wrong with it.
+"""Scenes: which things a picture shows, where, the background, and its faults.
 
 A scene is data; `draw.draw_scene` turns it into pixels, from the scene alone.
 """

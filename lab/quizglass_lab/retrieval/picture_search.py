@@ -146,7 +146,7 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions
 
 
 def _firsts(searches: Iterable[Sequence[EntryHit]]) -> list[tuple[float, float]]:
-    """Cosine of what comes first, and its margin over the best of the others, where there are any."""
+    """Cosine of the first entry, and its margin over the best of the others, where there are any."""
     several = [[hit.score for hit in hits] for hits in searches if len(hits) > 1]
     return [(first, first - max(others)) for first, *others in several]
 

@@ -31,7 +31,7 @@ class Candidate:
     query: str
     passage: Passage
     named: bool  # the passage's title is (one of) the entries asked for
-    told: str | None  # wording of the asked fact where the passage tells it, of whatever entry
+    told: str | None  # wording of the asked fact where the passage tells it, of any entry
 
     @property
     def right(self) -> bool:

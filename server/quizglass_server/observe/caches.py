@@ -19,7 +19,7 @@ class Sized(Protocol):
         ...
 
     def pop_oldest(self) -> None:
-        """Let go of what was used least lately, if there is anything."""
+        """Evict the least recently used item, if there is one."""
         ...
 
 

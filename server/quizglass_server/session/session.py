@@ -251,7 +251,7 @@ class Session:
         if self._ended:
             raise SessionUnknown
         if self._log.full and self._link is None:
-            raise Overloaded("too much of what was said waits to be read; attach to the session first", _RETRY_S)
+            raise Overloaded("too many messages wait to be read; attach to the session first", _RETRY_S)
 
     def receive(self, said: ClientSaid | None, message_id: int = 0) -> None:
         """Handle a message of the client, without waiting for anything; answers go out over the link."""

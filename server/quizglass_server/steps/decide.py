@@ -130,8 +130,8 @@ def _log_odds(probability: float) -> float:
 def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> str:
     """The plan that is followed: the most probable; with `none_accept`, not "none" below that.
 
-    A small model is as sure of what it knows as of what it thinks it knows. To look up what is known costs time, to
-    tell what is not costs the answer.
+    A small model is as sure of a guess as of a fact. To look up a known fact costs time, to tell a wrong guess costs
+    the answer.
     """
     return _sure(dict(weighed), NONE, none_accept)
 

@@ -247,5 +247,5 @@ def compact(client: Client, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"sequence": sequence})
     else:
-        stdout().print(Text(f"nothing is left of what was deleted up to commit {sequence}"))
+        stdout().print(Text(f"nothing deleted up to commit {sequence} is left"))
     return OK

@@ -108,7 +108,7 @@ def compact(client: Client, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"sequence": sequence})
     else:
-        stdout().print(Text(f"nothing is left of what was forgotten up to commit {sequence}"))
+        stdout().print(Text(f"nothing forgotten up to commit {sequence} is left"))
     return OK
 
 

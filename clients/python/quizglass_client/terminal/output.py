@@ -103,7 +103,7 @@ def _advice(error: errors.ClientError, budgeted: bool) -> str:
         case errors.ServerUnavailable(retry_after=None):
             return "try again in a moment"
         case errors.Overloaded(retry_after=None):
-            return ""  # it is too much at any time, and the message says of what
+            return ""  # too large at any time; the message names the limit
         case errors.ServerUnavailable(retry_after=seconds) | errors.Overloaded(retry_after=seconds):
             return f"try again in {seconds:g} s"
         case errors.Unauthenticated():

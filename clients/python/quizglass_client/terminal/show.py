@@ -240,7 +240,7 @@ def reason_of(reason: str) -> str:
         "model": "the model does not know, having seen what there was",
         "no_evidence": "nothing relevant enough was found",
         "budget": "the time ran out",
-        "unsure": "the model was not sure enough of what it wrote",
+        "unsure": "the model was not sure enough of its answer",
         "unsupported": "the evidence does not support what was written",
         "contradicted": "the evidence contradicts what was written",
         "incomplete": "what was written does not answer the whole question",

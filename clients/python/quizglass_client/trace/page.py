@@ -1,8 +1,8 @@
 """One page that shows a turn: picture, answer, timeline, steps and evidence.
 
 Everything that it shows may come from strangers: questions, evidence, what models wrote. All of it is escaped, stripped
-of what turns the direction of writing, and isolated from the text around it. The page loads nothing, runs nothing and
-follows no link, and its policy forbids all three; the style is allowed by its hash.
+of marks that turn the direction of writing, and isolated from the text around it. The page loads nothing, runs nothing
+and follows no link, and its policy forbids all three; the style is allowed by its hash.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ The baselines are trained on the same questions:
     one_stage      `answer` from all entries at once, with the passage of each that fits best
     two_stage      `select_by_text` names the right entry, `answer` from it
     mmstar         `reason` over all entries and `conclude_from_reason`, with the reasons by which the model answered
-                   right, or did so once it was told the answer (STaR)
+                   right, or did so once it was shown the answer (STaR)
 
 The paper gives the two-stage baseline one loss in section 4.3 and another in 4.4; here it has both of its steps.
 """
@@ -246,7 +246,7 @@ class _CoreTurn:
 
     def reasoned(self, run: Conditions, judge: AnswerJudge) -> Conditions:
         """The same with the reason by which the model answers right from all entries: its own, or else the one that it
-        writes once it is told the answer. Without either where the answer by it is wrong both times."""
+        writes once it is shown the answer. Without either where the answer by it is wrong both times."""
         if not (run.conflict or run.modality):
             return run
         state = self._state_of(self.entries, _OF_EACH)

@@ -46,8 +46,8 @@ _ABOUT: Mapping[MakeGroup, str] = {
 class Mixture:
     """What a pool is made of: quizzes first, in a share that goes from `quizzes[0]` to `quizzes[1]` over the stage.
 
-    Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of what is
-    not a quiz, `situations` are questions in serving situations, `comparisons` ask which of two is more, `sums` how
+    Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of the
+    others, `situations` are questions in serving situations, `comparisons` ask which of two is more, `sums` how
     much, `portraits` for all that passages tell of a thing, `decisions` are the decider's own questions, and the rest
     is text alone. Of the situations, `hits` are about hits for things that are not taught by heart, `recognised` about
     other things' hits for those that are, `named` rewrite questions that tell what they are about, `conflicts` set

@@ -218,7 +218,7 @@ class Lookups:
         return _shown(self._journal.found([*chosen, *dropped]))
 
     async def pictured(self, queries: Sequence[str], limit: int) -> list[Evidence]:
-        """Entries with pictures of what the queries name; see `Tools.search_pictures`."""
+        """Entries with pictures of the things that the queries name; see `Tools.search_pictures`."""
         if not queries:
             self._journal.skip(_BY_TEXT.name, "NO_QUERY")
             return []

@@ -393,7 +393,7 @@ class Toolbox:
         return await self._lookups.text(queries, limit, reranked=rerank)
 
     async def search_pictures(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
-        """Look up pictures of what the queries name; the entries the generator is to be shown."""
+        """Look up pictures of the things that the queries name; the entries the generator is to be shown."""
         self._journal.searched = True
         return await self._lookups.pictured(queries, limit)
 

@@ -35,7 +35,7 @@ CountTokens = Callable[[str], int]
 
 
 def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block] | None = None) -> list[str]:
-    """Chunks of an entry, without its title, each once: of the text, then of whatever the text does not say.
+    """Chunks of an entry, without its title, each once: of the text, then of the facts that the text leaves out.
 
     That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each. `content` is what the
     text consists of, where it is known already.

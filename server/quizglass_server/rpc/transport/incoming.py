@@ -37,7 +37,7 @@ _TRIM_BYTES, _TRIM_S = 64 << 20, 0.25
 """After so many bytes, free memory is given back: gRPC receives in small blocks, which the allocator would keep."""
 _UNSEEN_AT_ONCE = 2
 """Messages of an address, at most, that are asked for beside large ones before anything shows that they are small. A
-new connection says nothing of what it is about to send."""
+new connection does not announce its messages."""
 _MANY = 4096
 _PATIENT_AT_ONCE = 64
 """Idle connections at which one look looks."""

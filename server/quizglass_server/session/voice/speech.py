@@ -235,7 +235,7 @@ class Speech:
         """Have an answer paused, or played on."""
         if self._pausing != self._endpoint.pausing:
             self._pausing = self._endpoint.pausing
-            if not self._endpoint.spoke:  # else that is what is told
+            if not self._endpoint.spoke:  # else the end of speech is sent
                 self._listener.pause(self, pause=self._pausing)
 
     async def _more(self) -> None:

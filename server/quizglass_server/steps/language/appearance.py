@@ -2,7 +2,7 @@
 And whether it says another colour than what was found.
 
 English, by its words. How many legs a thing has notes may tell, so that is no such question: it goes to the model,
-which says whether its notes answer. The colour of what the picture shows notes tell now and then, in words that can be
+which says whether its notes answer. Notes tell the colour of a pictured thing now and then, in words that can be
 found.
 """
 

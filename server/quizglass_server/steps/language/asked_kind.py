@@ -48,7 +48,7 @@ def says_asked(question: str, sentence: str) -> bool:
 
     Args:
         question: as asked.
-        sentence: in its own case, since a name is told by its capital.
+        sentence: in its own case, since a capital marks a name.
     """
     if _WHO.search(question):
         return _has_name(sentence) or (_CALL.search(question) is not None and _REACHED.search(sentence) is not None)

@@ -196,7 +196,7 @@ def _differs(claim: Claim, path: Path, start: int, end: int, about: frozenset[st
     has = any(one.possessive and two.meaning not in known for one, two in pairwise(said))  # "its engine"
     if has or not _of_sort(claim, said[start], others):
         return False
-    if stated:  # of what "it replaced the Orla, which was made by Orvex" says, it is not known what is whose
+    if stated:  # "it replaced the Orla, which was made by Orvex": the owner of each fact is unknown
         named = [content for content in others if content.name and content.link in ("", "be", "have")]
         return known.issuperset(content.meaning for content in named)
     said_by_all = (claim.meanings - about).issubset(content.meaning for content in others)

@@ -74,7 +74,7 @@ final class Following {
     return last;
   }
 
-  /** Everything that was told of it, once and in order, and no less. */
+  /** Every event of it, once and in order. */
   void check(JsonObject expected) throws Exception {
     ClientException error = over();
     List<String> kinds = new ArrayList<>();

@@ -80,7 +80,7 @@ class OutgoingTest {
     assertEquals(List.of("FRAME_BEGIN"), kinds());
     outgoing.status(status(FrameStatus.State.STATE_DROPPED, 0));
     outgoing.again(true);
-    assertEquals(List.of(), kinds(), "nobody asks about it any more");
+    assertEquals(List.of(), kinds(), "no question about it is left");
   }
 
   @Test

@@ -83,7 +83,7 @@ final class Replay {
     }
   }
 
-  /** Wait for something that nobody tells of. */
+  /** Wait for a state that no event reports. */
   static void eventually(BooleanSupplier fits, String what) throws InterruptedException {
     long late = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_S);
     while (!fits.getAsBoolean()) {
@@ -92,7 +92,7 @@ final class Replay {
     }
   }
 
-  /** What was told, as scenarios name it. */
+  /** The events, as scenarios name them. */
   static List<String> told(List<News> news) {
     return news.stream().map(Replay::name).filter(name -> !name.isEmpty()).toList();
   }

@@ -43,7 +43,7 @@ import quizglass.v1.SessionLimits;
 import quizglass.v1.SessionServiceGrpc;
 import quizglass.v1.SpeechStart;
 
-/** What only this client does: connecting, patience, closing, threads that are interrupted, and what a program is told. */
+/** What only this client does: connecting, patience, closing, interrupted threads, and the events that a program gets. */
 @Timeout(60)
 class SessionTest {
   private static final JsonObject USUAL = new JsonObject();
@@ -57,7 +57,7 @@ class SessionTest {
   }
 
   @Test
-  void nobodyThereIsToldAtOnce() {
+  void aMissingServerIsReportedAtOnce() {
     SessionOptions options = Stage.PATIENT.withConnectTimeout(Duration.ofSeconds(50));
     var error = assertThrows(
         ClientException.ServerUnavailable.class, () -> Session.open("127.0.0.1:1", options, news -> {}));
@@ -263,7 +263,7 @@ class SessionTest {
   }
 
   @Test
-  void aDeviceThatCannotBeIsToldOfNobody() {
+  void anInvalidDeviceIsReportedToNoListener() {
     List<News> news = new CopyOnWriteArrayList<>();
     try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news::add)) {
       var much = DeviceState.newBuilder().setBatteryPercent(150).build();

@@ -132,7 +132,7 @@ def needs(model: Path, projector: Path | None, cells: int, batch: int) -> CardNe
 
     Args:
         model: GGUF of the text model.
-        projector: GGUF of what sees, if there is one.
+        projector: GGUF of the vision model, if there is one.
         cells: tokens that its KV cache holds, of all slots together.
         batch: tokens of a prompt that are read in one step.
 

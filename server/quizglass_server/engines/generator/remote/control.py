@@ -26,7 +26,7 @@ class AnyControlTexts(ControlTexts):
         super().__init__([marker] if marker else [])
 
     def broken_up(self, text: str, trusted: Sequence[range] = ()) -> str:
-        """The text with a space behind the first character of whatever looks like a control token in it."""
+        """The text with a space behind the first character of everything that looks like a control token in it."""
 
         def broken(match: re.Match[str]) -> str:
             inside = any(match.start() in place for place in trusted)

@@ -19,7 +19,7 @@ from quizglass_client.cli.imports.tables.cells import Unreadable
 from quizglass_client.cli.imports.tables.columns import Column, Columns
 from quizglass_client.terminal.usage import UsageError
 
-_LONGEST_LINE = 8 * parquet_process.LONGEST_TEXT  # bytes of what the process says: JSON has up to six for one
+_LONGEST_LINE = 8 * parquet_process.LONGEST_TEXT  # bytes of the process's output: JSON has up to six for one
 
 
 class ParquetFile:

@@ -1094,7 +1094,7 @@ export type LedgerEntry = Message<"quizglass.v1.LedgerEntry"> & {
   keptForUs: bigint;
 
   /**
-   * Whether it is behind a network address, of whatever machine. Everything else is on the server's.
+   * Whether it is behind a network address, on any machine. Everything else is on the server's.
    *
    * @generated from field: bool elsewhere = 5;
    */

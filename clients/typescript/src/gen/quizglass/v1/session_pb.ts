@@ -774,8 +774,8 @@ export type SessionLimits = Message<"quizglass.v1.SessionLimits"> & {
   maxQueuedAsks: number;
 
   /**
-   * Bytes of messages that are kept until they are acknowledged. A turn whose messages would go beyond, because nobody
-   * reads them, is cancelled.
+   * Bytes of messages that are kept until they are acknowledged. A turn whose messages would go beyond, because they
+   * stay unread, is cancelled.
    *
    * @generated from field: int64 unacknowledged_bytes = 7;
    */
