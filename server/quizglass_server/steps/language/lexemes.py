@@ -26,6 +26,8 @@ _MEANINGS = {word: group.split()[0] for group in english.SAME.strip().splitlines
 _STEMS = {_STEM.stemWord(word): first for word, first in reversed(_MEANINGS.items())}
 _SHORT_UNITS = dict(pair.split("=") for pair in english.SHORT_UNITS.split())
 _MONTHS = frozenset(english.MONTHS.split())
+_NAMES_TOO = frozenset(("may", "will"))
+"""Function words that are names when written with a capital."""
 _CURRENCIES = frozenset(("euro", "dollar", "pound", "yen"))
 _SYMBOL = re.compile(r"[%€$£¥°]|(?<![\w.,)])[-\u2212](?=\d)|(?<=\d)[-\u2013\u2014](?=\d)")
 _MINUS = ("-", "\u2212", "minus")
@@ -54,7 +56,8 @@ class Lexeme(NamedTuple):
 
 @lru_cache(maxsize=16384)
 def meaning(key: str) -> str:
-    """What a single word stands for; `key` as of `Word`."""
+    """What a single word stands for; `key` as of `Word`, or with a capital as of `_as_name`."""
+    key = key.casefold()
     if key[0].isdigit():
         if _FRACTION in key:
             return _fraction(*key.split(_FRACTION, 1))
@@ -84,7 +87,18 @@ def lexemes(text: str) -> list[Lexeme]:
     """The lexemes of a text in order, but a day before its month and an amount before its currency."""
     signs = [Word(_read(sign, text), sign.start(), sign.end(), named=False) for sign in _SYMBOL.finditer(text)]
     spoken = sorted((*words(text), *signs), key=lambda word: word.start) if signs else list(words(text))
+    spoken = [_as_name(word, text) if word.key in _NAMES_TOO else word for word in spoken]
     return _ordered(_joined(_counted(spoken, text)))
+
+
+def _as_name(word: Word, text: str) -> Word:
+    """With a key of its own if a capital inside a sentence, or a day beside it, makes a name of a function word."""
+    written = text[word.start : word.end]
+    if not written.istitle():
+        return word
+    before, behind = text[: word.start].rstrip(), text[word.end :].lstrip()
+    begins = not before or before[-1] in ".!?:;\n" or "\n" in text[len(before) : word.start]
+    return word if begins and not behind[:1].isdigit() else word._replace(key=written)
 
 
 def _read(sign: re.Match[str], text: str) -> str:
@@ -233,7 +247,7 @@ def _ordered(joined: list[Lexeme]) -> list[Lexeme]:
     at = 0
     while at + 1 < len(joined):
         one, other = joined[at], joined[at + 1]
-        dated = one.word.key in _MONTHS and len(other.meaning) <= 2
+        dated = one.word.key.casefold() in _MONTHS and len(other.meaning) <= 2
         if other.number and (dated or (one.meaning in _CURRENCIES and not one.word.key.isalpha())):
             joined[at], joined[at + 1] = other, one
             at += 1

@@ -10,6 +10,7 @@ from quizglass_server.steps.language.lexemes import lexemes
 from quizglass_server.steps.verify import verify
 
 FOLLOWS = [
+    ("Brenn", "It was built on May 14, 1903.", "It was built on 14 May 1903."),
     ("Lighthouse", "Ana Brint designed the tower in 1871.", "The tower was designed by Ana Brint in 1871."),
     ("Lighthouse", "It was painted by Ana Brint.", "Ana Brint painted it."),
     ("Lighthouse", "It was painted by Ana Brint.", "Ana Brint painted the lighthouse."),
@@ -95,6 +96,9 @@ DOES_NOT_FOLLOW = [
     ("Brenn", "It is 2 \u00bd metres deep.", "It is 2 metres deep."),
     ("Brenn", "It is 2 1/2 metres deep.", "It is 2 metres deep."),
     ("Brenn", "It is probably deserted.", "It is deserted."),
+    ("Brenn", "It was built on 14 March 1903.", "It was built on 14 May 1903."),
+    ("Brenn", "It closes in September.", "It closes in May."),
+    ("Brenn", "It was painted by Otto.", "It was painted by Will."),
 ]  # fmt: skip
 
 NOUNS = ("fox", "hen", "wolf", "crab", "toad", "moth", "hawk", "mole")
