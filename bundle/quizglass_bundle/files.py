@@ -118,6 +118,11 @@ class Bundle:
         return self.roles.has(part)
 
     @property
+    def answers(self) -> Answers:
+        """How its answers come about; without a generator they are quotes, whatever the manifest says."""
+        return self.manifest.evidence.answers if self.has("generator") else Answers.QUOTE
+
+    @property
     def quotes(self) -> bool:
         """Whether its answers are quotes of the evidence, ordinarily."""
         return self.manifest.evidence.answers is Answers.QUOTE

@@ -28,7 +28,7 @@ from quizglass_bundle.parts import (
     TextEncoderPart,
     VoicePart,
 )
-from quizglass_bundle.tuning import EvidenceLimits, Thresholds
+from quizglass_bundle.tuning import EvidenceLimits, Thresholds, check_answers
 
 FORMAT = 1
 DECIDERS = "deciders."
@@ -109,6 +109,11 @@ class Manifest(ManifestPart):
     files: dict[FileName, FileEntry]
     parity: FileName
     provenance: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _answers_can_be_given(self) -> Manifest:
+        check_answers(self.evidence, self.thresholds)
+        return self
 
     def references(self) -> Iterator[tuple[str, str]]:
         """(key, file name) of every place where the manifest names a file, `files` itself apart."""

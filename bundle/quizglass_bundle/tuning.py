@@ -133,13 +133,16 @@ class Answers(StrEnum):
     """The generator reads well: it writes them, and its words are streamed."""
     QUOTE = "quote"
     """Sentences of the evidence; what a generator writes under another policy is checked before it is sent."""
+    SHORTER = "shorter"
+    """The generator writes, and what it writes is checked before it is sent: of a supported answer, whole, and of the
+    quote the shorter one is the answer."""
 
 
 class EvidenceLimits(ManifestPart):
     """How evidence is looked for, how many pieces are fetched and shown to the generator, and what answers come of."""
 
     answers: Answers = Answers.WRITE
-    """Whether the generator writes answers, or sentences of the evidence are quoted."""
+    """Whether the generator writes answers, sentences of the evidence are quoted, or the shorter of both is taken."""
 
     seen: Count = 1
     """Of the entries that an image search brings back, how many the generator is shown."""
@@ -171,6 +174,12 @@ class EvidenceLimits(ManifestPart):
     """Of each entry seen, how many passages of its own the generator is shown behind its caption."""
 
 
+def check_answers(evidence: EvidenceLimits, thresholds: Thresholds) -> None:
+    """Raise ValueError where quotes are to stand beside written answers, and none is good enough for that."""
+    if evidence.answers is Answers.SHORTER and thresholds.quote_accept is None:
+        raise ValueError('evidence.answers: "shorter" needs thresholds.quote_accept, the least score of a quote')
+
+
 class Tuning(Thresholds, EvidenceLimits):
     """All of it, as a turn's steps are given it."""
 
@@ -182,7 +191,7 @@ class Tuning(Thresholds, EvidenceLimits):
     @property
     def checks_first(self) -> bool:
         """Whether a generator's words are held back until they are checked: a quote may replace them."""
-        return self.answers is Answers.QUOTE and self.quote_accept is not None
+        return self.answers is not Answers.WRITE and self.quote_accept is not None
 
     @classmethod
     def of(

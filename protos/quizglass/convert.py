@@ -176,6 +176,7 @@ def capabilities_value(message: assistant_pb2.GetCapabilitiesResponse) -> values
         languages=tuple(message.languages),
         may=tuple(message.may),
         sources=tuple(to_value(each, values.SourceCapability) for each in message.sources),
+        answers=message.answers,
     )
 
 

@@ -593,3 +593,5 @@ class Capabilities:
     """What the token that came with the call allows; empty where none is needed."""
     sources: tuple[SourceCapability, ...] = ()
     """What is asked beside the knowledge store."""
+    answers: str = ""
+    """How they come about: write, quote, or shorter, which is the shorter of both; empty: the server does not say."""

@@ -254,7 +254,8 @@ class Stage:
         self.assistant, self.knowledge = Assistant(), Knowledge()
         roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True, notice="runs slowly"),)
         self.models = StageModels(roles)
-        served = SimpleNamespace(manifest=SimpleNamespace(name=bundle, version="0.1.0", languages=("en",)))
+        manifest = SimpleNamespace(name=bundle, version="0.1.0", languages=("en",))
+        served = SimpleNamespace(manifest=manifest, answers="write")
         settings = {
             "knowledge": folder,
             "coaching": "off",  # flat pictures are blurred: a word of it may come at any time

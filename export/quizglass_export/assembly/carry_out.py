@@ -23,6 +23,8 @@ from quizglass_export.checks import Check
 from quizglass_export.code_digest import EXPORT, files_digest, modules, serving_modules
 from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.errors import ExportError
+from quizglass_export.reading.measure import Reading, can_be_asked, measure
+from quizglass_export.reading.notes import notes_digest
 from quizglass_export.roles.decider import shared_part
 from quizglass_export.roles.shared.job import prompt_name
 from quizglass_export.roles.starting import check_start
@@ -35,11 +37,13 @@ class Built:
     bundle: Bundle
     checks: list[Check]
     notes: dict[str, dict[str, Any]]
+    reading: Reading | str | None = None
+    """What came of the reading set; why it was not asked, if it could not be; None where there is nothing to choose."""
 
 
 def step_names(plan: Plan) -> tuple[str, ...]:
     """What `advance` will be told, in order."""
-    return (*(role.replace("_", " ") for role in plan.sources), "manifest")
+    return (*(role.replace("_", " ") for role in plan.sources), "manifest", "reading set")
 
 
 def carry_out(
@@ -73,9 +77,14 @@ def carry_out(
         with fresh_directory(out) as folder:
             known = _collect(plan, opened, steps, folder)
             write_manifest(plan.file, _roles(plan, steps), checks, folder, _sources(plan, opened), known)
-            check_start(Bundle.load(folder))
+            bundle = Bundle.load(folder)
+            check_start(bundle)
+            advance("reading set")
+            reading = _reading(plan, opened, bundle)
     notes = {role: {**step.result["notes"], "seconds": step.result["seconds"]} for role, step in steps.items()}
-    return Built(Bundle.load(out, hashes=False), checks, notes)  # they were compared before it took its place
+    return Built(
+        Bundle.load(out, hashes=False), checks, notes, reading
+    )  # hashes were compared before it took its place
 
 
 @contextmanager
@@ -131,6 +140,17 @@ def _check(plan: Plan, role: str, tokenizer: str, exported: Step, _: Path) -> di
     job = plan.job(role, exported.folder, tokenizer, plan.samples)
     part = Roles.model_validate(nested({role: exported.result["part"]})).part(role)
     return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}
+
+
+def _reading(plan: Plan, work: Work, bundle: Bundle) -> Reading | str | None:
+    """What comes of the reading set, unless the recipe says how the bundle answers."""
+    if "answers" in plan.file.recipe.evidence.model_fields_set or not can_be_asked(bundle):
+        return None
+    key = {"bundle": bundle.digest, "notes": notes_digest(), "code": _code()}
+    try:
+        return Reading.of(work.step("reading", key, lambda _: measure(bundle).told()).result)
+    except ExportError as error:  # of no part of the bundle: a prompt that is too long for a short context, say
+        return str(error)
 
 
 def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> dict[str, str]:

@@ -141,10 +141,10 @@ def _built(plan: Plan, work: Path | None, args: argparse.Namespace) -> Built:
 
 def _tell(built: Built, out: Path, console: Console) -> None:
     """Print what was built, and what can be done with it."""
-    from quizglass_export.assembly.next_steps import next_steps
+    from quizglass_export.assembly.next_steps import next_steps, proposed_answers
 
     console.print(f"{out}: bundle {built.bundle.manifest.name} {built.bundle.manifest.version}")
-    for line in next_steps(built.bundle, out):
+    for line in (*proposed_answers(built.reading, built.bundle, out), *next_steps(built.bundle, out)):
         console.print(line, soft_wrap=True)
 
 

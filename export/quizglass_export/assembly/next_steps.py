@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from quizglass_bundle.files import Bundle
-from quizglass_bundle.tuning import Thresholds
+from quizglass_bundle.tuning import Answers, Thresholds
+from quizglass_export.reading.measure import Reading
 from quizglass_server.policies.table import Has, preferred, survey
 
 _PROMPT = "generator.prompts."
@@ -22,21 +23,55 @@ def without_prompts(has: Has) -> list[str]:
     return [f"{', '.join(policies)}: no {tasks}" for tasks, policies in lost.items()]
 
 
-def untuned(bundle: Bundle) -> str:
-    """One line for people where lines that evidence has to pass were never set, else nothing."""
-    thresholds, usual = bundle.manifest.thresholds, Thresholds()
-    lines = {"image_encoder": "image_accept", "reranker": "rerank_accept"}
-    unset = [
-        f"thresholds.{name}"
-        for role, name in lines.items()
-        if bundle.has(role) and getattr(thresholds, name) == getattr(usual, name)
-    ]
-    if not unset:
+def untuned(bundle: Bundle, path: Path) -> str:
+    """One line for people where lines that evidence has to pass were never tuned, else nothing."""
+    names = _unset(bundle)
+    if not names:
         return ""
-    return (
-        f"WARNING: {' and '.join(unset)} not set: whatever a search finds counts. Serve the "
-        "bundle with your knowledge; `quizglass knowledge tune` proposes values and the command that sets them"
+    told = f"WARNING: {_listed([f'thresholds.{name}' for name in names])} not tuned: whatever a search finds counts."
+    if proposed := [name for name in names if name in _PROPOSED]:
+        told += " Serve the bundle with your knowledge; `quizglass knowledge tune` proposes values of "
+        told += f"{_listed(proposed)}, and the command that sets them."
+    if by_hand := [name for name in names if name not in _PROPOSED]:
+        settings = " ".join(f"--set thresholds.{name}=VALUE" for name in by_hand)
+        told += f" `quizglass-export repack {path} --out NEW {settings}` sets {_listed(by_hand)}."
+    return told
+
+
+_PROPOSED = ("image_accept", "rerank_accept")
+"""What `quizglass knowledge tune` proposes: clients do not get the scores that the others are held against."""
+
+
+def _unset(bundle: Bundle) -> list[str]:
+    """The thresholds that have the value at which they set no line, of the models that the bundle has."""
+    thresholds, usual = bundle.manifest.thresholds, Thresholds()
+    used = {
+        "image_accept": bundle.has("image_encoder"),
+        "rerank_accept": bundle.has("reranker"),
+        "text_accept": bundle.has("text_encoder") and not bundle.has("reranker"),
+        "quote_accept": bundle.answers is Answers.QUOTE and bundle.has("text_encoder"),
+    }
+    return [name for name, uses in used.items() if uses and getattr(thresholds, name) == getattr(usual, name)]
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def proposed_answers(reading: Reading | str | None, bundle: Bundle, path: Path) -> list[str]:
+    """Lines for people: which way of answering is best of those that were tried, and the command that sets it."""
+    if reading is None:
+        return []
+    if isinstance(reading, str):
+        return [f"evidence.answers: the reading set was not asked, so no value is proposed ({reading})"]
+    figures = "; ".join(
+        f"{way} {each.right} right, {each.refused} refused, {each.wrong} wrong" for way, each in reading.figures.items()
     )
+    lines = [f"evidence.answers: proposed is {reading.best}; of {reading.asked} questions about notes: {figures}"]
+    if reading.best is not bundle.manifest.evidence.answers:
+        command = f"quizglass-export repack {path} --out NEW --set evidence.answers={reading.best}"
+        lines.append(f"to set this: {command}, or write it under [evidence] of the recipe")
+    return lines
 
 
 def next_steps(bundle: Bundle, path: Path) -> list[str]:
@@ -55,6 +90,6 @@ def next_steps(bundle: Bundle, path: Path) -> list[str]:
     able = ", ".join(each.policy for each in statuses if each.servable)
     return [
         f"it can serve {able}; without --default-policy {default} is taken",
-        *filter(None, [untuned(bundle)]),
+        *filter(None, [untuned(bundle, path)]),
         f"next: quizglass-server --bundle {path} --knowledge DIR",
     ]

@@ -13,6 +13,7 @@ from quizglass_export.assembly.carry_out import Built
 from quizglass_export.assembly.estimate import Estimate
 from quizglass_export.assembly.manifest import versions, write_json
 from quizglass_export.assembly.parity_report import table
+from quizglass_export.reading.measure import Reading
 
 
 def write_report(built: Built, estimates: list[Estimate], out: Path) -> tuple[Path, Path]:
@@ -45,6 +46,7 @@ def report_document(built: Built, estimates: list[Estimate]) -> dict[str, Any]:
             {"role": c.role, "measure": c.measure, "value": c.value, "demand": c.demand, "passed": c.passed}
             for c in built.checks
         ],
+        "reading": built.reading.told() if isinstance(built.reading, Reading) else None,
     }
 
 
@@ -73,7 +75,19 @@ def report_markdown(document: dict[str, Any]) -> str:
         for c in document["checks"]
     ]
     lines += table(("role", "measure", "value", "demanded", "holds"), checks)
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *_reading(document["reading"]), ""])
+
+
+def _reading(reading: dict[str, Any] | None) -> list[str]:
+    """What came of the reading set."""
+    if reading is None:
+        return []
+    rows = [
+        (way, *(f"{each[name]:g}" for name in ("right", "refused", "wrong", "words")))
+        for way, each in reading["answers"].items()
+    ]
+    lines = ["", "## Reading set", "", f"{reading['asked']} questions about notes; proposed: {reading['best']}.", ""]
+    return [*lines, *table(("answers", "right", "refused", "wrong", "median words"), rows)]
 
 
 def _precision(entry: dict[str, Any]) -> str:

@@ -43,6 +43,7 @@ def describe(bundle: Bundle) -> dict[str, Any]:
             for each in survey(bundle.has)
         ],
         "default_policy": preferred(survey(bundle.has), quotes=bundle.quotes),
+        "answers": bundle.answers,
         "files": {name: entry.model_dump() for name, entry in sorted(manifest.files.items())},
         "thresholds": manifest.thresholds.model_dump(),
         "evidence": manifest.evidence.model_dump(),

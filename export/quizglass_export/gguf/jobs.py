@@ -48,13 +48,16 @@ class GenerationJob:
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """For each prompt: its token ids, the answer's token ids, their probabilities, and the logits after the prompt."""
+    """For each prompt: its token ids, the answer's token ids, their probabilities, the logits after the prompt, and the
+    answer."""
 
     prompts: list[list[int]]
     answers: list[list[int]]
     probabilities: list[list[float]]
     first: list[NDArray[np.float32]]
     """Logits after each prompt: of the whole vocabulary, or of `first_of`."""
+    texts: list[str]
+    """The answers, as llama.cpp writes their tokens."""
 
 
 def quantise(
@@ -143,7 +146,7 @@ def generate(job: GenerationJob) -> Generations:
             }
         )
         rows = list(np.load(first, allow_pickle=False))
-    return Generations(result["prompts"], result["answers"], result["probabilities"], rows)
+    return Generations(result["prompts"], result["answers"], result["probabilities"], rows, result["texts"])
 
 
 def _run(job: dict[str, Any]) -> dict[str, Any]:

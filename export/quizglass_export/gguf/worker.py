@@ -118,6 +118,18 @@ def token_ids(vocabulary: Any, text: str, *, special: bool) -> list[int]:
     return list(ids[:count])
 
 
+def text_of(vocabulary: Any, ids: Sequence[int]) -> str:
+    """The text of tokens, special ones left out."""
+    tokens = (ctypes.c_int32 * len(ids))(*ids)
+    room = 16 * len(ids) + 16
+    while True:
+        text = ctypes.create_string_buffer(room)
+        length = llama.llama_detokenize(vocabulary, tokens, len(ids), text, room, True, False)
+        if length >= 0:
+            return text.raw[:length].decode("utf-8", "replace")
+        room = -length
+
+
 def fill(batch: Any, ids: Sequence[int], position: int, *, every: bool) -> None:
     """Put tokens of sequence 0 in a batch, with logits of the last or of `every` one."""
     batch.n_tokens = len(ids)
@@ -143,8 +155,9 @@ def answer(job: Job) -> Job:
 
     Returns:
         `prompts`: token ids of each prompt as llama.cpp sees it. `answers`: token ids of each answer without the
-        stop token. `probabilities`: of its tokens. The logits after each prompt, of `first_of` or of all, go to the
-        file `first`, float32 [prompts, V]: of a large vocabulary they would be hundreds of megabytes of JSON.
+        stop token. `probabilities`: of its tokens. `texts`: the answers. The logits after each prompt, of `first_of` or
+        of all, go to the file `first`, float32 [prompts, V]: of a large vocabulary they would be hundreds of megabytes
+        of JSON.
     """
     runner = _Runner(job)
     results = [runner.run(prompt) for prompt in job["prompts"]]
@@ -153,6 +166,7 @@ def answer(job: Job) -> Job:
         "prompts": [result[0] for result in results],
         "answers": [result[1] for result in results],
         "probabilities": [result[2] for result in results],
+        "texts": [text_of(runner.vocabulary, result[1]) for result in results],
     }
 
 

@@ -18,7 +18,7 @@ from quizglass_bundle.fields import Count, ManifestPart
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
 from quizglass_bundle.languages import DEFAULT_LANGUAGES, Languages
 from quizglass_bundle.parts import NAMED
-from quizglass_bundle.tuning import EvidenceLimits, Thresholds
+from quizglass_bundle.tuning import EvidenceLimits, Thresholds, check_answers
 from quizglass_export.roles import decider
 from quizglass_export.roles.shared.entry import Demands
 
@@ -97,6 +97,11 @@ class Recipe(ManifestPart):
     threads: Count = 1
     """CPU threads for PyTorch and quantising."""
     roles: Roles
+
+    @model_validator(mode="after")
+    def _answers_can_be_given(self) -> Recipe:
+        check_answers(self.evidence, self.thresholds)
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -380,7 +380,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge", "policy_capabilities", "languages", "may", "sources")
+    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge", "policy_capabilities", "languages", "may", "sources", "answers")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     POLICIES_FIELD_NUMBER: _ClassVar[int]
@@ -394,6 +394,7 @@ class GetCapabilitiesResponse(_message.Message):
     LANGUAGES_FIELD_NUMBER: _ClassVar[int]
     MAY_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     bundle: str
     policies: _containers.RepeatedScalarFieldContainer[str]
@@ -407,7 +408,8 @@ class GetCapabilitiesResponse(_message.Message):
     languages: _containers.RepeatedScalarFieldContainer[str]
     may: _containers.RepeatedScalarFieldContainer[str]
     sources: _containers.RepeatedCompositeFieldContainer[SourceCapability]
-    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ..., languages: _Optional[_Iterable[str]] = ..., may: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[_Union[SourceCapability, _Mapping]]] = ...) -> None: ...
+    answers: str
+    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ..., languages: _Optional[_Iterable[str]] = ..., may: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[_Union[SourceCapability, _Mapping]]] = ..., answers: _Optional[str] = ...) -> None: ...
 
 class SourceCapability(_message.Message):
     __slots__ = ("name", "kind", "finds", "remote", "ready", "notice")

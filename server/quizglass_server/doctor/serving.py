@@ -185,6 +185,7 @@ def policies(bundle: Bundle, default: str | None, has: Has | None = None) -> Fin
         "not_served": lacking,
         "works_without": without,
         "default": default or preferred(statuses, quotes=bundle.quotes),
+        "answers": str(bundle.answers),
     }
     if not able:
         remedy = "add the role to the bundle (quizglass-export add-role)"
@@ -195,6 +196,7 @@ def policies(bundle: Bundle, default: str | None, has: Has | None = None) -> Fin
         remedy = f"take one of {', '.join(able)}, or name none"
         return Finding("policies", Status.WRONG, f"default_policy {default} {why}", remedy, values)
     text = f"{len(able)} of {len(statuses)} can be served; where none is named {values['default']}"
+    text += f"; answers: {bundle.answers}"
     if lacking:
         text += f". The others lack {_named(lacking.values())}"
     if without:

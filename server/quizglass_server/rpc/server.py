@@ -426,6 +426,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         useful_picture_side=_useful_side(services),
         memory=services.memory is not None,
         languages=services.bundle.manifest.languages,
+        answers=services.bundle.answers,
         may=sorted(current_login().may),
         knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
         sources=[to_message(each.status, assistant_pb2.SourceCapability) for each in services.sources.each],

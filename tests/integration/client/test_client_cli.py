@@ -311,7 +311,9 @@ def test_capabilities_and_health(quizglass):
         "onnx, cpu",
     ):
         assert part in out
+    assert "written by the generator" in " ".join(out.split())
     told = objects(quizglass("capabilities", "--json")[1])[0]
+    assert told["answers"] == "write"
     assert told["policies"][0] == "planning-agent+"
     assert told["not_served"] == {"draft-first": ["tool_router"]}
     assert told["works_without"] == {"both": ["reranker", "coarse_reranker"]}

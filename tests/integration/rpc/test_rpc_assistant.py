@@ -262,6 +262,7 @@ async def test_capabilities_say_what_the_server_can_do(stage, assistant):
     found = await assistant.GetCapabilities(assistant_pb2.GetCapabilitiesRequest())
     assert found.bundle == "starter 0.1.0"
     assert list(found.languages) == ["en"]
+    assert found.answers == "write"
     assert list(found.policies) == list(stage.assistant.policies)
     told = found.policy_capabilities
     assert [(each.name, each.servable, list(each.missing), list(each.without)) for each in told] == [

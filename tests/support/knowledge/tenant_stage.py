@@ -62,7 +62,8 @@ class TenantStage(Stage):
         models[IMAGE_ENCODER], models[TEXT_ENCODER] = Eyes(), FakeTextEncoder()  # type: ignore[assignment]
         about = {"name": "dummies", "version": "1", "abstain": "I don't know", "languages": ("en",)}
         limits = {"evidence": EvidenceLimits(), "thresholds": Thresholds(image_accept=0.6)}
-        bundle: Any = SimpleNamespace(manifest=SimpleNamespace(**about, **limits), has=lambda part: True)
+        manifest = SimpleNamespace(**about, **limits)
+        bundle: Any = SimpleNamespace(manifest=manifest, has=lambda part: True, answers="write")
         admission = Admission(settings.max_turns, settings.queue, tenants=True)
         parts = ServerParts(models, bundle, self.decoder, was.work, admission, StepCosts(), KnowledgeSources())  # type: ignore[arg-type]
         services = await opened_stores(parts, settings, was.sealer, stack)

@@ -82,6 +82,39 @@ async def test_a_sentence_wins_over_an_answer_that_drops_its_qualifier(
     assert (citation.entry_id, citation.start, citation.end) == (VELMORA.id, 0, len(WATERED) - 1)
 
 
+@pytest.mark.parametrize(
+    ("written", "answer", "kind"),
+    [
+        ("three weeks", WATERED, AnswerKind.QUOTED),
+        ("every three weeks, less in winter", "every three weeks, less in winter", AnswerKind.WRITTEN),
+        (f"{WATERED} {WATERED}", WATERED, AnswerKind.QUOTED),
+        ("every two months", WATERED, AnswerKind.QUOTED),
+        ("I don't know", WATERED, AnswerKind.QUOTED),
+    ],
+)
+async def test_of_a_supported_answer_and_the_quote_the_shorter_whole_one_is_told(
+    written: str, answer: str, kind: AnswerKind
+) -> None:
+    world = World(quote_accept=0.0, answers=Answers.SHORTER)
+    world.knowledge.chunks = [ChunkHit(VELMORA, WATERED, 0.9)]
+    world.models.answer = [written]
+    events = await world.ask(turn("When do I have to water this?"), "both")
+    assert (done(events).answer, verdict(events).kind) == (answer, kind)
+    assert verdict(events).outcome is VerdictOutcome.SUPPORTED
+    assert [event.text for event in of(AnswerDelta, events)] == [answer]
+
+
+@pytest.mark.parametrize("answers", [Answers.QUOTE, Answers.SHORTER])
+async def test_a_longer_supported_answer_gives_way_to_the_quote_only_where_the_shorter_is_wanted(
+    answers: Answers,
+) -> None:
+    world = World(quote_accept=0.0, answers=answers)
+    world.knowledge.chunks = [ChunkHit(VELMORA, WATERED, 0.9)]
+    world.models.answer = [f"{WATERED} {WATERED}"]
+    told = verdict(await world.ask(turn("When do I have to water this?"), "both"))
+    assert told.kind is (AnswerKind.QUOTED if answers is Answers.SHORTER else AnswerKind.WRITTEN)
+
+
 async def test_words_that_were_streamed_stay() -> None:
     world = World(quote_accept=0.0, answers=Answers.WRITE)
     world.knowledge.chunks = [ChunkHit(VELMORA, WATERED, 0.9)]

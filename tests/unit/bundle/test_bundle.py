@@ -228,6 +228,10 @@ def break_mean(content: dict[str, Any]) -> None:
     content["roles"]["planner"]["picture"]["mean"] = [0.5, float("nan"), 0.5]
 
 
+def break_answers(content: dict[str, Any]) -> None:
+    content["evidence"] = {"answers": "shorter"}
+
+
 def break_threshold(content: dict[str, Any]) -> None:
     content["thresholds"] = {"image_accept": float("-inf")}
 
@@ -278,6 +282,7 @@ def test_a_bundle_says_which_languages_it_answers_in(root: Path, said: Any, lang
         (break_deviation, r"roles\.planner\.picture\.std"),
         (break_mean, r"roles\.planner\.picture\.mean\.1"),
         (break_threshold, r"thresholds\.image_accept"),
+        (break_answers, r'top level: Value error, evidence\.answers: "shorter" needs thresholds\.quote_accept'),
         (break_kind, r"roles\.planner: .*cross-encoder"),
         (break_form, r"roles\.planner\.picture: this version knows no such key"),
         (break_decider, r"roles\.deciders\.linear\.max_token: this version knows no such key"),

@@ -221,6 +221,7 @@ def test_policies_are_counted_and_what_the_others_lack_is_named(tmp_path: Path) 
     served, others = finding.values["served"], finding.values["not_served"]
     assert finding.status is Status.OK
     assert finding.text.startswith(f"{len(served)} of {len(served) + len(others)} can be served; where none is named ")
+    assert f"; answers: {finding.values['answers']}" in finding.text
     assert "The others lack deciders.act, " in finding.text
     assert len(finding.text) < 400
 

@@ -181,10 +181,18 @@ def test_what_comes_next_depends_on_what_can_be_served(tmp_path: Path) -> None:
     lines = next_steps(Bundle.load(write_bundle(whole)), whole)
     assert lines[-1] == f"next: quizglass-server --bundle {whole} --knowledge DIR"
     assert "without --default-policy planning-agent+" in lines[0]
-    assert lines[1].startswith("WARNING: thresholds.image_accept and thresholds.rerank_accept not set")
+    assert lines[1].startswith("WARNING: thresholds.image_accept and thresholds.rerank_accept not tuned")
     assert "`quizglass knowledge tune`" in lines[1]
     lines = next_steps(Bundle.load(write_bundle(encoders, ENCODERS)), encoders)
     assert "without --default-policy quote is taken" in lines[0]
+    named = "thresholds.image_accept, thresholds.text_accept and thresholds.quote_accept"
+    assert lines[1].startswith(f"WARNING: {named} not tuned")
+    by_hand = "--set thresholds.text_accept=VALUE --set thresholds.quote_accept=VALUE"
+    assert f"`quizglass-export repack {encoders} --out NEW {by_hand}` sets text_accept and quote_accept." in lines[1]
+    texts = tmp_path / "texts"
+    lines = next_steps(Bundle.load(write_bundle(texts, ("text_encoder", "generator"))), texts)
+    assert lines[1].startswith("WARNING: thresholds.text_accept not tuned")
+    assert "knowledge tune" not in lines[1]
     lines = next_steps(Bundle.load(write_bundle(tmp_path / "one", ("image_encoder",))), tmp_path / "one")
     assert lines[0] == "it can serve no policy yet; policy none needs generator"
     assert not any("quizglass-server" in line for line in lines)

@@ -19,6 +19,12 @@ from quizglass_client.terminal.operations import DEFAULT_URL, OperationsPort, Sa
 from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.usage import FAILED, OK, UNAVAILABLE, UsageError
 
+_ANSWERS = {
+    "write": "written by the generator",
+    "quote": "sentences of the entries, quoted",
+    "shorter": "a supported written answer or the quote, whichever is shorter",
+}
+
 
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare them."""
@@ -47,6 +53,8 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     if found.languages:
         told = "any" if "*" in found.languages else ", ".join(found.languages)
         table.add_row(Text("languages", "dim"), Text(plain(told)))
+    if found.answers:
+        table.add_row(Text("answers", "dim"), Text(plain(_ANSWERS.get(found.answers, found.answers))))
     table.add_row(Text("policies", "dim"), _policies(found))
     for roles, names in _by_lack(found.not_served):
         table.add_row(Text("not served", "dim"), Text(plain(f"{names}: the bundle has no {roles}"), "dim"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quizglass.values import AnswerDelta, AnswerKind, FinishReason, Origin, VerdictOutcome
+from quizglass_bundle.tuning import Answers
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.lookups import Lookups
 from quizglass_server.assistant.turn.picture_context import PictureContext
@@ -77,12 +78,13 @@ class AnswerCheck:
         """A policy's draft, or a quote in its place where the bundle has quotes stand under what generators write.
 
         That is where the draft knows nothing, where what was looked up does not say it, or where the draft repeats part
-        of a sentence without what limits it. Tells what was held back.
+        of a sentence without what limits it; and where the bundle wants the shorter of both, if the quote is no longer.
+        Tells what was held back.
         """
         tuning = self._resources.tuning
         if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None and not self._published:
             if self._stands(draft):
-                draft = self._whole(draft)
+                draft = await self._shorter(self._whole(draft))
             else:
                 quoted = await self.quote(await self._quotable())
                 draft = quoted if quoted.text else draft
@@ -93,13 +95,21 @@ class AnswerCheck:
 
     async def quote(self, evidence: Sequence[Evidence]) -> Draft:
         """The sentences that answer the question, word for word; empty where none does."""
+        quoted = await self._sentences(evidence)
+        return Draft(finish=FinishReason.BUDGET) if quoted is None else self._quoted(quoted)
+
+    async def _sentences(self, evidence: Sequence[Evidence]) -> Sequence[NoteSentence] | None:
+        """Those that answer the question; None where there is no time."""
         found, question = sentences_of(self._of_named(evidence)), self._turn.question
         if not found:
-            return Draft(finish=FinishReason.COMPLETE)
+            return ()
         scores = await self._sentence_scores(question, found)
-        if scores is None:
-            return Draft(finish=FinishReason.BUDGET)
-        quoted = chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
+        return None if scores is None else chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
+
+    def _quoted(self, quoted: Sequence[NoteSentence]) -> Draft:
+        """Sentences as a draft, and what they are of as evidence that was used; empty of none."""
+        if not quoted:
+            return Draft(finish=FinishReason.COMPLETE)
         shown = self._journal.found(
             [replace(item, used=True) for item in dict.fromkeys(each.evidence for each in quoted)]
         )
@@ -148,6 +158,17 @@ class AnswerCheck:
         if sentence is None:
             return draft
         return replace(draft, text=sentence.text, shown=(sentence.evidence.id,), kind=AnswerKind.QUOTED)
+
+    async def _shorter(self, draft: Draft) -> Draft:
+        """A draft that stands, or the quote where the bundle wants the shorter of both and the quote is no longer."""
+        if self._resources.tuning.answers is not Answers.SHORTER:
+            return draft
+        if self._journal.answering or self._turn.answer_grammar or draft.calculations:
+            return draft
+        quoted = await self._sentences(await self._quotable())
+        if not quoted or len(joined(quoted).split()) > len(draft.text.split()):
+            return draft
+        return self._quoted(quoted)
 
     async def _quotable(self) -> Sequence[Evidence]:
         """What may be quoted: of recognised things their own texts alone, else the passages that were shown, of entries
