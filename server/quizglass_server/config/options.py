@@ -98,6 +98,14 @@ class EngineOptions(Options):
     gpu_memory: Annotated[float, Gt(0), Le(1)] = 0.9
     """Share of a card's memory that this server may take, models of ONNX Runtime and the generator together. Less
     leaves room for other programs; what of the generator then does not fit stays on the CPU."""
+    gpu_device: Annotated[int, Ge(-1), Le(63)] = -1
+    """Number of the card that runs all models, as CUDA counts cards; with CUDA_DEVICE_ORDER=PCI_BUS_ID in the
+    environment it is nvidia-smi's. -1: the first card runs models of ONNX Runtime, and the generator's layers are
+    divided between all cards. A number leaves the others to other programs."""
+    tensorrt_fp16: bool = False
+    """Whether TensorRT may compute in float16 where a bundle's graph has float32. Faster on most cards; scores change
+    in the third digit, so that a close decision may be another. Graphs of `tensorrt-fp16` have float16 already, and
+    TensorRT for RTX computes as the graph says."""
     picture_cache_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 96 << 20
     """Memory for pictures that may be asked about again, the largest part of a server's growth: two thirds for
     decoded ones, the rest for the forms that models take. More keeps more of them, which a second question finds."""

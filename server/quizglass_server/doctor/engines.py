@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.engines.generator.process.programs import SLOWER, Origin, find_program
 from quizglass_server.engines.onnx.providers import AUTO, choose, short
 from quizglass_server.errors import EngineFailed, SettingsError
 
 if TYPE_CHECKING:  # importing it needs llama.cpp, which may be what is missing
     from quizglass_server.engines.generator.checks.backends import Variant
+    from quizglass_server.roles.load import RoleStatus
 
 _AMX = "sapphirerapids"
 _BUILD = "python server/native/wheel.py --install (docs/operations.md, Building llama.cpp)"
@@ -47,17 +49,47 @@ def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: froze
 
 
 def providers(available: Sequence[str], setting: str) -> Iterator[Finding]:
-    """What ONNX Runtime runs models with."""
+    """What ONNX Runtime may run models with; `executors` says what it did."""
     try:
         chosen = [short(name) for name in choose(setting, available)]
     except SettingsError as error:
         text, _, remedy = error.message.partition("; ")
         yield Finding("ONNX Runtime", Status.WRONG, text, remedy, {"available": list(available)})
         return
-    yield Finding("ONNX Runtime", Status.OK, f"tries {', then '.join(chosen)}", "", {"providers": chosen})
+    yield Finding("ONNX Runtime", Status.OK, f"offers {', then '.join(chosen)}", "", {"providers": chosen})
     if setting == AUTO and chosen == ["cpu"] and has_gpu():
         remedy = "pip uninstall onnxruntime, then pip install '.[gpu]' in the clone"
         yield Finding("GPU", Status.SLOW, "there is an NVIDIA card and ONNX Runtime was installed without CUDA", remedy)
+
+
+def executors(statuses: Iterable[RoleStatus], available: Sequence[str], setting: str) -> Iterator[Finding]:
+    """What ran each role's model when they were loaded, as capabilities name it.
+
+    Args:
+        statuses: of the loaded roles.
+        available: ONNX Runtime's names of the providers that it is compiled with.
+        setting: the provider that it was to use, which is one of them.
+    """
+    ran: dict[str, list[str]] = {}
+    of_onnx: dict[str, list[str]] = {}
+    for status in statuses:
+        if status.role not in SPEECH_ROLES:  # which have findings of their own
+            ran.setdefault(status.executor, []).append(status.role)
+            if status.engine == "onnx":
+                of_onnx.setdefault(status.executor, []).append(status.role)
+    if not ran:
+        return
+    text = "; ".join(f"{executor} ran {', '.join(roles)}" for executor, roles in ran.items())
+    best = short(choose(setting, available)[0])
+    behind = [role for executor, roles in of_onnx.items() if not executor.startswith(best) for role in roles]
+    if not behind:
+        yield Finding("executors", Status.OK, text, "", {"executors": ran})
+        return
+    remedy = (
+        f"{best} did not start for {', '.join(behind)}: a server's log has ONNX Runtime's reason, and --provider "
+        f"{best} makes it an error. CUDA needs a driver for CUDA 13 (580 or later) and libraries: pip install '.[gpu]'"
+    )
+    yield Finding("executors", Status.SLOW, text, remedy, {"executors": ran})
 
 
 def has_gpu() -> bool:

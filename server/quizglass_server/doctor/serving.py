@@ -19,10 +19,12 @@ from quizglass_server.config.load import Settings
 from quizglass_server.config.options import WEB_PACKAGES
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores
+from quizglass_server.doctor.engines import executors
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.doctor.sources import sources
 from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
+from quizglass_server.engines.onnx.session import available_providers
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
@@ -233,7 +235,8 @@ async def models(bundle: Bundle, settings: Settings, elsewhere: RemoteGenerators
     try:
         took = monotonic() - begun
         others = [*await speech(loaded), *await sources(settings, loaded[TEXT_ENCODER])]
-        return [_loaded(loaded, took), *stores.vectors(settings, loaded), *others]
+        ran = executors(loaded.statuses(), available_providers(), settings.provider)
+        return [_loaded(loaded, took), *ran, *stores.vectors(settings, loaded), *others]
     finally:
         await asyncio.shield(loaded.close())
 

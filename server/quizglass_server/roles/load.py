@@ -175,7 +175,12 @@ async def load_models(
     take_memory()
     models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()) | given_speech(speech))
     how = OnnxOptions(
-        shares.onnx, engines.provider, engines.engine_cache, memory=int(engines.gpu_memory * card_bytes())
+        shares.onnx,
+        engines.provider,
+        engines.engine_cache,
+        memory=int(engines.gpu_memory * card_bytes(max(0, engines.gpu_device))),
+        device=engines.gpu_device,
+        float16=engines.tensorrt_fp16,
     )
     loading = Loading(bundle, pool, PictureFitter(engines.picture_cache_bytes // 8), how)
     try:
@@ -244,12 +249,17 @@ def _begin_speech(models: LoadedModels, options: SpeechOptions) -> None:
 def _card_room(
     parts: Sequence[RolePart], files: ModelFiles, engines: EngineOptions, generator: GeneratorOptions
 ) -> CardRoom | None:
-    """What a generator of this machine may take of its cards; None where its llama-server uses none."""
+    """What a generator of this machine may take of its cards; None where its llama-server uses none.
+
+    Raises:
+        SettingsError: it lists no card of the number that is set.
+    """
     try:
         program = find_program(generator.llama_server)
     except (EngineFailed, SettingsError):  # said by name when it is started
         return None
-    return room(program, engines.gpu_memory, _of_onnx_runtime(parts, files, engines.provider))
+    reserved = _of_onnx_runtime(parts, files, engines.provider)
+    return room(program, engines.gpu_memory, reserved, engines.gpu_device)
 
 
 def _of_onnx_runtime(parts: Sequence[RolePart], files: ModelFiles, provider: str) -> int:

@@ -38,6 +38,9 @@ def test_it_starts_the_models_once_and_says_what_runs_them(bundle: Path, tmp_pat
     assert findings["policies"]["values"]["not_served"]["draft-first"] == ["tool_router"]
     assert findings["policies"]["values"]["works_without"]["image"] == ["detector", "reader"]
     assert findings["models"]["values"]["roles"]["generator"] == "llama, cpu"
+    assert findings["executors"]["values"]["executors"] == {"cpu": list(findings["models"]["values"]["roles"])}
+    assert findings["executors"]["text"].startswith("cpu ran planner, reranker")
+    assert findings["ONNX Runtime"]["text"].startswith("offers ")
     assert findings["llama.cpp"]["values"]["in_use"]
     assert not (tmp_path / "knowledge").exists()
 

@@ -20,6 +20,7 @@ from quizglass_server.engines.generator.checks.machine import cpu_features
 from quizglass_server.engines.generator.process import programs
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
+from quizglass_server.roles.load import RoleStatus
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.knowledge.stores import add
 
@@ -125,6 +126,28 @@ def test_a_card_that_is_not_used_is_slow(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(engines, "has_gpu", lambda: True)
     assert [each.name for each in engines.providers(["CPUExecutionProvider"], "auto")] == ["ONNX Runtime", "GPU"]
     assert [each.name for each in engines.providers(["CPUExecutionProvider"], "cpu")] == ["ONNX Runtime"]
+
+
+def _ran(**executors: str) -> list[RoleStatus]:
+    engine = {"gpu": "llama", "process": "wyoming"}
+    return [
+        RoleStatus(role, engine.get(executor, "onnx"), executor, True, False) for role, executor in executors.items()
+    ]
+
+
+def test_what_ran_each_role_is_named_and_not_what_was_to_be_tried() -> None:
+    cards = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    statuses = _ran(planner="cuda", detector="cpu", reranker="cuda", generator="gpu", voice="process")
+    (behind,) = engines.executors(statuses, cards, "auto")
+    assert behind.text == "cuda ran planner, reranker; cpu ran detector; gpu ran generator"
+    assert behind.status is Status.SLOW
+    assert "cuda did not start for detector: a server's log" in behind.remedy
+    (whole,) = engines.executors(
+        _ran(planner="tensorrt-engine", generator="gpu"), ["TensorrtExecutionProvider"], "auto"
+    )
+    assert (whole.status, whole.remedy) == (Status.OK, "")
+    assert [each.status for each in engines.executors(_ran(planner="cpu"), cards, "cpu")] == [Status.OK]
+    assert list(engines.executors(_ran(voice="process"), cards, "auto")) == []
 
 
 def test_an_address_in_use_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

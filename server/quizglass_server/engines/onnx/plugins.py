@@ -26,11 +26,17 @@ class Plugin:
     """What installs it."""
     needs: str
     """The hardware it runs on, for the error where there is none."""
+    cards: bool = False
+    """Whether its devices are NVIDIA's cards, of which one can be named by its number."""
 
 
 PLUGINS = {
     "tensorrt-rtx": Plugin(
-        "NvTensorRTRTXExecutionProvider", "onnxruntime_ep_nv_tensorrt_rtx", "rtx", "an NVIDIA card from Ampere on"
+        "NvTensorRTRTXExecutionProvider",
+        "onnxruntime_ep_nv_tensorrt_rtx",
+        "rtx",
+        "an NVIDIA card from Ampere on",
+        cards=True,
     ),
     "openvino": Plugin(
         "OpenVINOExecutionProvider", "onnxruntime_ep_openvino", "openvino", "an Intel processor, GPU or NPU"
@@ -39,16 +45,18 @@ PLUGINS = {
 """By the name that settings have for it."""
 
 
-def devices(ort: Any, setting: str) -> list[Any]:
+def devices(ort: Any, setting: str, number: int = -1) -> list[Any]:
     """ONNX Runtime's devices of a plug-in; its library is registered when this is first asked.
 
     Args:
         ort: the package onnxruntime.
         setting: a name of `PLUGINS`.
+        number: of a card, where the plug-in runs on cards; -1: every device.
 
     Raises:
         EngineFailed: the library cannot be loaded.
-        SettingsError: the plug-in is not installed, this ONNX Runtime is too old for it, or it finds no device.
+        SettingsError: the plug-in is not installed, this ONNX Runtime is too old for it, it finds no device, or none
+            of that number.
     """
     plugin = PLUGINS[setting]
     if not hasattr(ort, "get_ep_devices"):
@@ -60,7 +68,11 @@ def devices(ort: Any, setting: str) -> list[Any]:
         raise SettingsError(
             f"provider: {setting} finds no device here; it needs {plugin.needs}. Set provider to auto or cpu"
         )
-    return found
+    if not plugin.cards or number < 0:
+        return found
+    if number >= len(found):
+        raise SettingsError(f"gpu_device: {setting} finds {len(found)} cards, counted from 0, and none is {number}")
+    return [found[number]]
 
 
 def _of(plugin: Plugin, devices: Iterable[Any]) -> list[Any]:

@@ -36,27 +36,27 @@ class Hardware:
     driver: str
 
 
-def find_hardware() -> Hardware:
-    """The first card, as `nvidia-smi` names it.
+def find_hardware(number: int = 0) -> Hardware:
+    """A card, as `nvidia-smi` names it.
 
     Raises:
         LookupError: there is none, with the reason.
     """
     try:
         done = subprocess.run(_QUERY, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
-        name, capability, driver = (part.strip() for part in done.stdout.splitlines()[0].split(","))
+        name, capability, driver = (part.strip() for part in done.stdout.splitlines()[number].split(","))
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         raise LookupError(f"nvidia-smi: no NVIDIA card found ({error})") from None
     return Hardware(name, capability, driver)
 
 
-@lru_cache(maxsize=1)
-def card_bytes() -> int:
-    """Memory of the first card, as `nvidia-smi` says; 0 where there is none."""
+@lru_cache
+def card_bytes(number: int = 0) -> int:
+    """Memory of a card, as `nvidia-smi` says; 0 where there is none of that number."""
     query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
-        return int(done.stdout.splitlines()[0]) << 20
+        return int(done.stdout.splitlines()[number]) << 20
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return 0
 
@@ -94,8 +94,8 @@ def engine_stem(model: Path, version: str, hardware: Hardware, precisions: Seque
     return "_".join((model_key(model), place_key(version, hardware), "-".join(sorted(precisions)) or "fp32"))
 
 
-def find_prepared(model: Path, directory: Path | None) -> Path | None:
-    """The context model in a directory that fits a model, TensorRT and the card; the newest of several precisions.
+def find_prepared(model: Path, directory: Path | None, number: int = 0) -> Path | None:
+    """The context model in a directory that fits a model, TensorRT and a card; the newest of several precisions.
 
     None when there is none, with a line in the log if there are some that do not fit.
     """
@@ -106,7 +106,7 @@ def find_prepared(model: Path, directory: Path | None) -> Path | None:
     if not engines:
         return None
     try:
-        here = _here()
+        here = _here(number)
     except LookupError as error:
         logger.warning("%s: engines built for it are not used: %s", key, error)
         return None
@@ -118,6 +118,6 @@ def find_prepared(model: Path, directory: Path | None) -> Path | None:
     return max(fitting, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
-@lru_cache(maxsize=1)
-def _here() -> str:
-    return place_key(tensorrt_version(), find_hardware())
+@lru_cache
+def _here(number: int) -> str:
+    return place_key(tensorrt_version(), find_hardware(number))

@@ -18,6 +18,8 @@ NAMES = {
 }
 """Setting to ONNX Runtime's name of a provider that it is compiled with, best first."""
 AUTO = "auto"
+FIRST = -1
+"""Number of the card that is taken where none is named."""
 PREPARED = "tensorrt-engine"
 """What runs a model whose TensorRT engine was built ahead of time."""
 
@@ -44,6 +46,9 @@ _BUILDERS: Mapping[str, tuple[str, Options]] = {
 }
 """Providers that build engines: what their options begin with, and those of their caches; an empty one is the
 directory."""
+_FLOAT16: Options = {"trt_fp16_enable": "1"}
+_NUMBERED = (NAMES["tensorrt"], NAMES["cuda"])
+"""Providers that take the number of a card."""
 logger = logging.getLogger(__name__)
 
 
@@ -90,20 +95,38 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([NAMES[setting], *between, cpu]))
 
 
-def options(provider: str, ranges: Ranges, cache: Path | None, stepped: bool = False, memory: int = 0) -> Options:
-    """Settings of a provider; `stepped` is `Signature.stepped`, `memory` that of `OnnxOptions`.
+def options(
+    provider: str,
+    ranges: Ranges,
+    cache: Path | None,
+    stepped: bool = False,
+    memory: int = 0,
+    *,
+    device: int = FIRST,
+    float16: bool = False,
+) -> Options:
+    """Settings of a provider; `stepped` is `Signature.stepped`, the others are those of `OnnxOptions`.
 
     TensorRT, and TensorRT for RTX, build one engine for the whole range of shapes; without the ranges of all inputs
     they build again at run time.
     """
+    settings = on_device(provider, device)
     if provider == NAMES["cuda"]:
-        return _CUDA | (CUDA_GRAPH if stepped else {}) | ({"gpu_mem_limit": str(memory)} if memory else {})
+        limit = {"gpu_mem_limit": str(memory)} if memory else {}
+        return settings | _CUDA | (CUDA_GRAPH if stepped else {}) | limit
     if provider not in _BUILDERS:
-        return {}
+        return settings
+    if float16 and provider == NAMES["tensorrt"]:
+        settings |= _FLOAT16
     prefix, caches = _BUILDERS[provider]
     profile = (("min", "smallest"), ("opt", "usual"), ("max", "largest")) if ranges else ()
-    settings = {f"{prefix}_profile_{key}_shapes": _shapes(ranges, field) for key, field in profile}
+    settings |= {f"{prefix}_profile_{key}_shapes": _shapes(ranges, field) for key, field in profile}
     return settings | ({key: value or str(cache) for key, value in caches.items()} if cache is not None else {})
+
+
+def on_device(provider: str, device: int) -> Options:
+    """The setting that names a card, for the providers that take one; plug-ins are given devices instead."""
+    return {"device_id": str(max(0, device))} if provider in _NUMBERED else {}
 
 
 def confirm(setting: str, wanted: Sequence[str], running: Sequence[str], model: str) -> str:

@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 from quizglass_server.engines.onnx.plugins import PLUGINS, devices
 from quizglass_server.engines.onnx.pool import EnginePool as EnginePool
 from quizglass_server.engines.onnx.prepared import find_prepared
-from quizglass_server.engines.onnx.providers import AUTO, NAMES, PREPARED, InputRange, Ranges, choose, confirm, options
+from quizglass_server.engines.onnx.providers import (
+    AUTO,
+    FIRST,
+    NAMES,
+    PREPARED,
+    InputRange,
+    Ranges,
+    choose,
+    confirm,
+    on_device,
+    options,
+)
 from quizglass_server.engines.onnx.stepped import SteppedRuns
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.scheduling.clock import measured_engine
@@ -43,6 +54,10 @@ class OnnxOptions:
     at every start."""
     memory: int = 0
     """Bytes of the card that CUDA's arena of a session may grow to; 0: all."""
+    device: int = FIRST
+    """Number of the card, as CUDA counts cards; -1: the first."""
+    float16: bool = False
+    """Whether TensorRT may compute in float16 where a graph has float32."""
     role: str = ""
     """Which role of the bundle they are for; empty: the one that the model's folder is called after."""
 
@@ -120,7 +135,7 @@ class OnnxSession:
         )
         """The provider that runs it, as settings name it, or tensorrt-engine: built ahead of time."""
         on_card = signature.stepped and self.executor == "cuda"
-        self._stepped = SteppedRuns(ort, self._session, "cuda") if on_card else None
+        self._stepped = SteppedRuns(ort, self._session, "cuda", max(0, how.device)) if on_card else None
         self._shapes = {node.name: list(node.shape) for node in self._session.get_inputs()}
         self.inputs = frozenset(self._shapes)
         """Names of the inputs."""
@@ -175,10 +190,11 @@ def _overlap(declared: Sequence[int | str], wanted: InputRange) -> bool:
 
 def _prepared(ort: Any, path: Path, wanted: Sequence[str], how: OnnxOptions) -> tuple[Any, str] | None:
     """A session with the engine that was built for this model and this machine, if there is one that starts."""
-    if wanted[0] != NAMES["tensorrt"] or (found := find_prepared(path, how.cache)) is None:
+    if wanted[0] != NAMES["tensorrt"] or (found := find_prepared(path, how.cache, max(0, how.device))) is None:
         return None
+    given = [(each, on_device(each, how.device)) for each in wanted]
     try:
-        session = ort.InferenceSession(str(found), _session_options(ort, how.threads), providers=wanted)
+        session = ort.InferenceSession(str(found), _session_options(ort, how.threads), providers=given)
     except Exception as error:
         logger.warning("%s: cannot be started: %s; TensorRT builds an engine now", found.name, error)
         return None
@@ -194,14 +210,18 @@ def _opened(
     """A session of the model as it is, and what runs it."""
     settings = _session_options(ort, how.threads)
     ranges = {} if signature.free else signature.all_ranges
+    placed: dict[str, Any] = {"device": how.device, "float16": how.float16}
 
     def providers(graphed: bool) -> list[tuple[str, dict[str, str]]]:
         # A CUDA graph is for a provider that runs all of a model: what comes behind another one does not.
-        return [(each, options(each, ranges, how.cache, graphed and each == wanted[0], how.memory)) for each in wanted]
+        return [
+            (each, options(each, ranges, how.cache, graphed and each == wanted[0], how.memory, **placed))
+            for each in wanted
+        ]
 
     given = providers(signature.stepped)
     if how.provider in PLUGINS:
-        settings.add_provider_for_devices(devices(ort, how.provider), options(wanted[0], ranges, how.cache))
+        settings.add_provider_for_devices(devices(ort, how.provider, how.device), options(wanted[0], ranges, how.cache))
         given = []  # those of the settings count where none are given
     elif NAMES["cuda"] in wanted:
         _preload(ort)
@@ -239,6 +259,14 @@ def import_onnxruntime() -> Any:
     with _SHARING:  # an allocator can be registered once
         _share_memory(onnxruntime)
     return onnxruntime
+
+
+def available_providers() -> list[str]:
+    """ONNX Runtime's names of the providers that it is compiled with; none where it is not installed."""
+    try:
+        return list(import_onnxruntime().get_available_providers())
+    except EngineFailed:
+        return []
 
 
 @cache

@@ -99,6 +99,17 @@ def test_a_session_on_cuda_takes_no_more_of_the_card_than_it_may() -> None:
     assert "gpu_mem_limit" not in options(CUDA, {}, None)
 
 
+def test_providers_of_cards_are_given_a_number_and_tensorrt_alone_a_precision(tmp_path: Path) -> None:
+    for provider in (CUDA, TENSORRT):
+        assert options(provider, {}, None)["device_id"] == "0"
+        assert options(provider, {}, None, device=2)["device_id"] == "2"
+    assert "trt_fp16_enable" not in options(TENSORRT, {}, tmp_path)
+    assert options(TENSORRT, {}, None, float16=True)["trt_fp16_enable"] == "1"
+    rtx = PLUGINS["tensorrt-rtx"].provider
+    for provider in (CUDA, rtx, CPU):
+        assert options(provider, {}, tmp_path, device=2, float16=True).keys() == options(provider, {}, tmp_path).keys()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own there")
 async def test_threads_that_compute_wait_for_those_that_answer() -> None:
     pool = EnginePool(1)

@@ -28,6 +28,7 @@ class Runtime:
     def __init__(self, available: Sequence[str], broken: Sequence[str] = (), refused: str = "") -> None:
         self.available, self.broken, self.refused = list(available), broken, refused
         self.opened: list[tuple[str, list[str], dict[str, str]]] = []
+        self.given: list[dict[str, dict[str, str]]] = []
 
     def get_available_providers(self) -> list[str]:
         return self.available
@@ -38,6 +39,7 @@ class Runtime:
     def InferenceSession(self, path: str, options: object, providers: Sequence[Any]) -> Any:
         named = [each if isinstance(each, tuple) else (each, {}) for each in providers]
         self.opened.append((Path(path).name, [name for name, _ in named], named[0][1]))
+        self.given.append(dict(named))
         if self.refused and self.refused in path:
             raise RuntimeError("wrong engine")
         node = SimpleNamespace(name="x", shape=["b", 4])
@@ -65,7 +67,7 @@ def engines(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Runtime], Runtime]:
-    monkeypatch.setattr(prepared, "_here", lambda: prepared.place_key("10.9.0", CARD))
+    monkeypatch.setattr(prepared, "_here", lambda _: prepared.place_key("10.9.0", CARD))
 
     def install(runtime: Runtime) -> Runtime:
         monkeypatch.setattr(session, "import_onnxruntime", lambda: runtime)
@@ -91,7 +93,23 @@ def test_an_engine_built_for_this_place_goes_first(
     older, newer = built(engines, model), built(engines, model, "10.9.0", CARD, "fp16")
     os.utime(older, (1, 1))
     assert opened(model, engines).executor == "tensorrt-engine"
-    assert runtime.opened == [(newer.name, [TENSORRT, CUDA, CPU], {})]
+    assert runtime.opened == [(newer.name, [TENSORRT, CUDA, CPU], {"device_id": "0"})]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_the_card_that_is_named_and_float16_reach_onnx_runtime(
+    model: Path, engines: Path, use: Callable[[Runtime], Runtime], ahead: bool
+) -> None:
+    """Whether TensorRT builds its engine at the start or ahead of time."""
+    runtime = use(Runtime([TENSORRT, CUDA, CPU]))
+    if ahead:
+        built(engines, model)
+    how = OnnxOptions(cache=engines, device=3, float16=True)
+    found = OnnxSession(model, Signature("y", RANGES), how)
+    assert found.executor == ("tensorrt-engine" if ahead else "tensorrt")
+    (given,) = runtime.given
+    assert [given[each].get("device_id") for each in (TENSORRT, CUDA, CPU)] == ["3", "3", None]
+    assert given[TENSORRT].get("trt_fp16_enable") == (None if ahead else "1"), "an engine has its precision"
 
 
 @pytest.mark.parametrize("other", ["model", "weights", "version", "card", "driver", "raw"])
@@ -201,4 +219,9 @@ def test_without_tensorrt_or_a_card_engines_are_left_alone(
     found = prepared.find_prepared(model, engines)
     assert found is not None
     assert found.name.endswith("_trt10.9.0_sm89_nvidia-l4_driver570.1_fp32.ctx.onnx")
+    assert prepared.find_prepared(model, engines, 1) is None, "there is one card"
+    smi.write_text("#!/bin/sh\necho 'NVIDIA L40S, 8.9, 570.1'\necho 'NVIDIA L4, 8.9, 570.1'\n")
+    prepared._here.cache_clear()
+    assert prepared.find_prepared(model, engines, 0) is None
+    assert prepared.find_prepared(model, engines, 1) == found
     prepared._here.cache_clear()

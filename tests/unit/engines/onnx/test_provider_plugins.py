@@ -61,6 +61,19 @@ def test_a_plugin_without_a_device_is_refused_with_what_it_needs(installed: str)
         devices(Runtime([], broken="library is already registered under this name"), "openvino")
 
 
+def test_a_card_can_be_named_where_a_plugin_runs_on_cards(installed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rtx = PLUGINS["tensorrt-rtx"]
+    monkeypatch.setitem(sys.modules, rtx.package, sys.modules[OPENVINO.package])
+    cards = [Device(rtx.provider), Device(rtx.provider)]
+    runtime = Runtime(cards)
+    assert [id(each) for each in devices(runtime, "tensorrt-rtx", 1)] == [id(cards[1])]
+    assert len(devices(runtime, "tensorrt-rtx")) == 2
+    with pytest.raises(SettingsError, match="gpu_device: tensorrt-rtx finds 2 cards, counted from 0, and none is 2"):
+        devices(runtime, "tensorrt-rtx", 2)
+    two = Runtime([Device(OPENVINO.provider), Device(OPENVINO.provider)])
+    assert len(devices(two, "openvino", 1)) == 2, "its devices are no cards that CUDA counts"
+
+
 def test_a_library_that_cannot_be_loaded_is_named(installed: str) -> None:
     with pytest.raises(EngineFailed, match=r"openvino cannot be loaded; it needs an Intel .*: libtbb"):
         devices(Runtime([], broken="libtbb.so.12: cannot open shared object file"), "openvino")

@@ -19,6 +19,8 @@ from quizglass_server.errors import SettingsError
 
 AUTO = -1
 """As many layers as fit."""
+ALL = -1
+"""Every card."""
 _CONTEXT = 400 << 20
 """Bytes that a card's driver takes for a process that computes on it, about."""
 _WORK = 128 << 20
@@ -51,6 +53,8 @@ class CardRoom:
     """Of each card's memory, that this server may take."""
     reserved: int
     """Bytes of the first card for other models of this server."""
+    named: bool = False
+    """Whether the operator named the card; else llama.cpp takes all there are."""
 
     @property
     def bytes(self) -> int:
@@ -94,24 +98,35 @@ class CardPlan:
     """Taken by it, about."""
     notice: str = ""
     """What does not fit, with the numbers; empty where everything does."""
+    device: str = ""
+    """The card that was named, as llama-server names it; empty: all there are."""
 
     @property
     def flags(self) -> list[str]:
-        """llama-server's."""
-        return [*("--n-gpu-layers", str(self.layers)), *([] if self.projector else ["--no-mmproj-offload"])]
+        """llama-server's; none is left to a default that another version may have changed."""
+        return [
+            *("--n-gpu-layers", str(self.layers)),
+            *(["--flash-attn", "on"] if self.layers else []),
+            "--mmproj-offload" if self.projector else "--no-mmproj-offload",
+            *(["--device", self.device] if self.device else []),
+        ]
 
     def __str__(self) -> str:
         """For log and ready line."""
         return f"{self.layers} of {self.of} layers on the card, about {self.bytes / _GIB:.1f} GiB"
 
 
-def room(program: Program, share: float, reserved: int) -> CardRoom | None:
+def room(program: Program, share: float, reserved: int, number: int = ALL) -> CardRoom | None:
     """The cards that a llama-server can use, as it lists them itself; None without one.
 
     Args:
         program: the one that will be started. xllamacpp's is compiled for CPUs alone, and not asked.
         share: of each card's memory, that this server may take.
-        reserved: bytes of the first card for other models of this server.
+        reserved: bytes of the first of them for other models of this server.
+        number: of the one card that may be used, in the order of the list; `ALL`: every card.
+
+    Raises:
+        SettingsError: there are cards, and none of that number.
     """
     if program.origin is Origin.PREBUILT:
         return None
@@ -124,7 +139,14 @@ def room(program: Program, share: float, reserved: int) -> CardRoom | None:
     found = tuple(
         Device(name, int(total) * _MIB, int(free) * _MIB) for name, total, free in _DEVICE.findall(done.stdout)
     )
-    return CardRoom(found, share, reserved) if found else None
+    if not found:
+        return None
+    if number == ALL:
+        return CardRoom(found, share, reserved)
+    if number >= len(found):
+        names = ", ".join(each.name for each in found)
+        raise SettingsError(f"gpu_device: llama-server lists {names}, counted from 0, and none is {number}")
+    return CardRoom((found[number],), share, reserved, named=True)
 
 
 def needs(model: Path, projector: Path | None, cells: int, batch: int) -> CardNeeds:
@@ -198,7 +220,7 @@ def plan(needed: CardNeeds, there: CardRoom, wanted: int = AUTO) -> CardPlan:
             f"{most / _GIB:.1f} can be taken ({there}); take a smaller quantisation, fewer --generator-cells, or a "
             "larger --gpu-memory"
         )
-    return CardPlan(layers, whole, projector, taken, notice)
+    return CardPlan(layers, whole, projector, taken, notice, there.devices[0].name if there.named else "")
 
 
 def _tensor_sizes(file: GgufFile) -> list[tuple[str, int]]:

@@ -39,7 +39,7 @@ async def test_it_is_started_with_the_layers_that_fit(beside: ProcessOptions, tm
         assert process.notice == ""
     tried, served = (tmp_path / "started").read_text().splitlines()
     assert "--n-gpu-layers" not in tried  # the self-test's tiny model
-    assert f"--n-gpu-layers {planned.of}" in served
+    assert f"--n-gpu-layers {planned.of} --flash-attn on" in served
 
 
 async def test_it_is_not_started_where_the_layers_that_were_asked_for_do_not_fit(

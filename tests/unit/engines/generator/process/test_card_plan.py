@@ -65,11 +65,34 @@ def test_layers_that_are_asked_for_and_do_not_fit_are_refused_with_the_numbers()
         plan(NEEDS, card(2.1), wanted=99)
 
 
-@pytest.mark.parametrize(("wanted", "flags"), [(0, ["0", "--no-mmproj-offload"]), (2, ["2"]), (99, ["4"])])
+_OFFLOADED = ["--flash-attn", "on", "--mmproj-offload"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "flags"), [(0, ["0", "--no-mmproj-offload"]), (2, ["2", *_OFFLOADED]), (99, ["4", *_OFFLOADED])]
+)
 def test_layers_that_are_asked_for_are_taken(wanted: int, flags: list[str]) -> None:
     planned = plan(NEEDS, card(20), wanted)
     assert planned.flags == ["--n-gpu-layers", *flags]
     assert not planned.notice
+
+
+def test_a_projector_without_room_is_kept_off_the_card_by_name() -> None:
+    assert plan(NEEDS, card(1.4)).flags == ["--n-gpu-layers", "1", "--flash-attn", "on", "--no-mmproj-offload"]
+
+
+def test_a_card_that_is_named_is_the_only_one_that_is_counted_and_given(tmp_path: Path) -> None:
+    lines = ["Available devices:", "  CUDA0: L4 (24000 MiB, 23000 MiB free)", "  CUDA1: L4 (24000 MiB, 9000 MiB free)"]
+    listing = program(tmp_path, f"print(*{lines!r}, sep=chr(10))")
+    there = room(listing, 1.0, 0, 1)
+    assert there is not None
+    assert there.bytes == 9000 << 20
+    assert plan(NEEDS, there).flags[-2:] == ["--device", "CUDA1"]
+    every = room(listing, 1.0, 0)
+    assert every is not None
+    assert "--device" not in plan(NEEDS, every).flags
+    with pytest.raises(SettingsError, match="gpu_device: llama-server lists CUDA0, CUDA1, counted from 0, and none is"):
+        room(listing, 1.0, 0, 2)
 
 
 @given(
