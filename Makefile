@@ -256,7 +256,7 @@ bench-imports: $(VENV)/.dev ## Damaged, odd and hostile files given to the impor
 	$(BIN)/python -m bench.imports --seed $(firstword $(SEED) 1) --count $(COUNT) $(IMPORTS)
 
 soak: $(VENV)/.dev ## Three tenants on one server that is disturbed all the time (SOAK="--minutes 60")
-	$(BIN)/python -m bench.network.soak $(SOAK)
+	$(BIN)/python -m bench.network --only soak $(SOAK)
 
 bench-network: $(VENV)/.dev ## What TLS, tokens and metrics cost, and who is turned away (NETWORK="--only tokens --resume")
 	$(BIN)/python -m bench.network $(NETWORK)

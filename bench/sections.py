@@ -136,16 +136,23 @@ class Runner:
     """
 
     def __init__(
-        self, name: str, sections: Collection[str], args: argparse.Namespace, partly: Collection[str] = ()
+        self,
+        name: str,
+        sections: Collection[str],
+        args: argparse.Namespace,
+        partly: Collection[str] = (),
+        only_named: Collection[str] = (),
     ) -> None:
         """`sections` in the order of the table; `args` as `arguments` reads them.
 
         Those of `partly` keep their finished parts themselves, and are asked for what is missing also when resumed.
+        Those of `only_named` are measured where they are named; a run of all others leaves them as they were published.
         """
         self._name = name
         self._sections = sections
         self._partial = args.only is not None
-        self._only = args.only or sections
+        self._only = args.only or [name for name in sections if name not in only_named]
+        self._stay = sections if self._partial else only_named
         self._resume, self._quick = args.resume, args.quick
         self._partly = partly
         self._settings: dict[str, object] = {}
@@ -242,6 +249,7 @@ class Runner:
         """
         others = (name for name in self._sections if name not in self._failed and self._keeps(name))
         found = self._store.finished([*self._finished, *others])
-        if self._partial and not self._quick:
-            found |= {name: each for name, each in published(self._name).items() if name not in self._finished}
+        if self._stay and not self._quick:
+            stay = set(self._stay).difference(self._finished)
+            found |= {name: each for name, each in published(self._name).items() if name in stay}
         return {name: found[name] for name in self._sections if name in found}

@@ -47,6 +47,10 @@ class Access:
         """A new token, made as an operator makes one."""
         return _command("token", "add", name, "--may", may, "--tokens", str(self.tokens), *more)
 
+    def renew(self) -> None:
+        """Have the same authority issue another certificate."""
+        _command("tls", "init", str(self.folder))
+
     def revoke(self, name: str) -> None:
         """Make it invalid."""
         _command("token", "revoke", name, "--tokens", str(self.tokens))

@@ -1,108 +1,66 @@
-"""`python -m bench.network.soak [--minutes N]`: three tenants use one server while it is disturbed.
+"""Three tenants use one server while it is disturbed: `python -m bench.network --only soak [--minutes N]`.
 
-They ask and import. Meanwhile the generator's process is killed, the tenants' disk is full for a while, the system's
-clock jumps, and tokens are rotated. Every turn has to be answered or to end with an error that says why; memory must
-not grow. Faults that this machine does not permit (a disk of one's own takes `unshare`) are left out, and named.
+They ask, talk in sessions, and import. Meanwhile the generator's process and the server are killed, the tenants' disk
+is full for a while, the system's clock jumps, tokens and certificates are rotated. Every turn has to be answered or to
+end with an error that says why; memory must not grow. Faults that this machine does not permit (a disk of one's own
+takes `unshare`) are left out, and named.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
-import random
 import re
 import shutil
-import signal
 import ssl
-import struct
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from urllib.request import Request, urlopen
 
 import numpy as np
 
-from bench.engine.server.serving import Stock
+from bench.engine.contenders.sse import free_port
 from bench.hostile.sections import Setup
 from bench.hostile.stage import tree_mib
-from bench.network.serving import Access, client_of, protected, serving
-from bench.processes import children, ended_together, runs
-from quizglass_client import AsyncClient, ClientError, Entry
-from quizglass_client.local import LocalServer
+from bench.network import SOAK
+from bench.network.faults import MAY, TENANTS, Sample, SkewedClock, Stage, Tally, disturb, generators
+from bench.network.serving import protected, serving
+from bench.results import Row, at_most
+from bench.sections import Part
+from quizglass.session import Restored
+from quizglass_client import AsyncSession, ClientError, Entry, ServerUnavailable, Unauthenticated
+from quizglass_client.session.values import LinkRestored
 
 MIB_AN_HOUR = 1.0
-TENANTS = ("anna", "bert", "carl")
+LEAST_S = 1800.0
+"""In less, growth an hour says little and is only reported."""
+_QUICK_MINUTES = 2.0
 _DISK_MIB = 256
+_SIGHTINGS = 100
+"""Most that a tenant's memory keeps: it is full before growth is measured."""
 _LOST_S = 120.0
 """A turn that says nothing for so long is lost."""
-_WARM = 0.25
-"""Share of the time after which memory is expected not to grow: caches are full then."""
+_WARM = 0.3
+"""Share of a server's life after which memory is expected not to grow: stores and caches are full then."""
 _INSIDE = "SOAK_INSIDE"
 _CACHE = re.compile(r'^quizglass_cache_bytes\{cache="(\w+)"\} ([\d.e+]+)', re.MULTILINE)
-_CLOCK = """import os, mmap, struct, time
-with open(os.environ["SOAK_CLOCK"], "rb") as _file:
-    _ahead = mmap.mmap(_file.fileno(), 8, access=mmap.ACCESS_READ)
-_time = time.time
-time.time = lambda: _time() + struct.unpack("d", _ahead[:8])[0]
-"""
-"""Has a server's Python see a clock that is ahead by what a file says."""
 
 
-@dataclass
-class Tally:
-    """What happened."""
-
-    turns: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
-    lost: list[str] = field(default_factory=list)
-    """Turns that were neither answered nor refused."""
-    memory: list[tuple[float, float, float]] = field(default_factory=list)
-    """Hours since the start, MiB of the server's processes, the generator's apart, and MiB that its caches hold."""
-
-
-@dataclass
-class Stage:
-    """The server, and what may be done to it."""
-
-    setup: Setup
-    access: Access
-    server: LocalServer
-    stock: Stock
-    tenants: Path
-    clock: Path
-    own_disk: bool
-    tokens: dict[str, str]
-    tally: Tally = field(default_factory=Tally)
-
-    def client(self, tenant: str) -> AsyncClient:
-        """A client with the token that its tenant has now."""
-        return client_of(self.server, self.access, self.tokens[tenant])
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Returns 0, or 1 where a turn was lost or memory grew."""
-    parser = argparse.ArgumentParser(prog="python -m bench.network.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60.0, metavar="N")
-    parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
-    parser.add_argument("--workdir", type=Path, default=Path("work/soak"))
-    args = parser.parse_args(arguments)
-    tenants = args.workdir.resolve() / "tenants"
+def enter_own_disk(folder: Path, arguments: Sequence[str]) -> None:
+    """Begin this command again where the tenants have a small disk of their own, if this machine permits that."""
+    tenants = folder / "tenants"
     shutil.rmtree(tenants, ignore_errors=True)  # where it is a disk of its own, that is empty
     tenants.mkdir(parents=True, exist_ok=True)
-    if _INSIDE not in os.environ and _mounts():
-        mount = f'mount -t tmpfs -o size={_DISK_MIB}m none "$0" && exec "$@"'
-        command = [sys.executable, "-m", "bench.network.soak", *(arguments or sys.argv[1:])]
-        return subprocess.run(
-            ["unshare", "-rm", "sh", "-c", mount, str(tenants), *command], env={**os.environ, _INSIDE: "1"}, check=False
-        ).returncode
-    with ended_together():
-        return asyncio.run(_soak(args.minutes * 60, Setup(False, args.workdir.resolve(), args.bundle.resolve(), print)))
+    if _INSIDE in os.environ or not _mounts():
+        return
+    mount = f'mount -t tmpfs -o size={_DISK_MIB}m none "$0" && exec "$@"'
+    again = [sys.executable, "-m", "bench.network", *arguments]
+    os.execvpe("unshare", ["unshare", "-rm", "sh", "-c", mount, str(tenants), *again], {**os.environ, _INSIDE: "1"})
 
 
 def _mounts() -> bool:
@@ -112,46 +70,34 @@ def _mounts() -> bool:
     return subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode == 0
 
 
-async def _soak(seconds: float, setup: Setup) -> int:
-    tenants, clock = setup.folder / "tenants", setup.folder / "clock"
-    hooks = setup.folder / "hooks"
-    hooks.mkdir(exist_ok=True)
-    (hooks / "sitecustomize.py").write_text(_CLOCK)
-    clock.write_bytes(struct.pack("d", 0.0))
-    os.environ |= {"SOAK_CLOCK": str(clock), "PYTHONPATH": str(hooks)}
+async def run(setup: Setup, minutes: float) -> Part:
+    """Three tenants for so long, beside one fault after the other."""
+    seconds = 60 * (min(minutes, _QUICK_MINUTES) if setup.quick else minutes)
+    tenants, clock = setup.folder / "tenants", SkewedClock(setup.folder)
+    os.environ |= clock.variables()
     access = protected(setup)
-    tokens = {name: access.add(name, "ask,read,write,memory", "--tenant", name) for name in TENANTS}
-    memory = str(setup.folder / "memory")
-    flags = [
-        "--tenants",
-        str(tenants),
-        "--share-knowledge",
-        "--memory-directory",
-        memory,
-        "--generator-crashes",
-        "1000",
-        "--operations-port",
-        "0",
-    ]
-    async with serving(setup, "soak", flags, access) as (server, stock):
-        stage = Stage(setup, access, server, stock, tenants, clock, _INSIDE in os.environ, tokens)
-        ends = monotonic() + seconds
-        work = [_turns(stage, name, ends) for name in TENANTS] + [_imports(stage, name, ends) for name in TENANTS]
-        await asyncio.gather(*work, _faults(stage, ends), _watch(stage, ends))
-    return _told(stage, seconds)
+    tokens = {name: access.add(name, MAY, "--tenant", name) for name in TENANTS}
+    places = {"--tenants": tenants, "--memory-directory": setup.folder / "memory"}
+    numbers = {"--port": free_port(), "--operations-port": 0, "--generator-crashes": 1000}
+    kept = {"--session-key-file": setup.folder / "session.key", "--memory-sightings": _SIGHTINGS}
+    flags = [str(each) for pair in (places | numbers | kept).items() for each in pair]
+    async with serving(setup, SOAK, [*flags, "--share-knowledge"], access) as (server, stock):
+        own_disk = _INSIDE in os.environ
+        stage = Stage(setup, access, server, stock, tenants, clock.file, own_disk, tokens, seconds)
+        work = [each(stage, name) for each in (_turns, _talk, _imports) for name in TENANTS]
+        await asyncio.gather(*work, disturb(stage), _watch(stage))
+    return Part(_rows(stage), {"memory": [(s.hours, s.mib, s.caches_mib, s.generator_mib) for s in stage.tally.memory]})
 
 
-async def _turns(stage: Stage, tenant: str, ends: float) -> None:
-    """Questions, each answered or refused."""
-    while monotonic() < ends:
+async def _turns(stage: Stage, tenant: str) -> None:
+    """Questions over clients, each answered or refused."""
+    while not stage.over:
         question, picture = next(stage.stock)
         try:
             async with asyncio.timeout(_LOST_S), stage.client(tenant) as client:
                 for number in range(4):
                     answer = await client.answer(question.text, picture, remember=number == 0, budget=20)
-                    stage.tally.turns["answered" if answer.text else "empty"] += 1
-                    if not answer.text:
-                        stage.tally.lost.append(f"{tenant}: an empty answer")
+                    _answered(stage.tally, answer.text, f"{tenant}: a client's answer")
         except ClientError as error:
             stage.tally.turns[type(error).__name__] += 1
             await asyncio.sleep(0.2)
@@ -159,11 +105,59 @@ async def _turns(stage: Stage, tenant: str, ends: float) -> None:
             stage.tally.lost.append(f"{tenant}: {type(error).__name__} {error}")
 
 
-async def _imports(stage: Stage, tenant: str, ends: float) -> None:
+async def _talk(stage: Stage, tenant: str) -> None:
+    """Questions in sessions, one after the other; each goes on with the dialogue of the one before."""
+    state = b""
+    while not stage.over:
+        try:
+            async with stage.session(tenant, state) as session:
+                watching = asyncio.create_task(_watched(session, stage.tally))
+                try:
+                    state = await _asked(stage, session, tenant)
+                finally:
+                    watching.cancel()
+        except ClientError as error:
+            stage.tally.turns[f"session {type(error).__name__}"] += 1
+            await asyncio.sleep(0.2)
+        except Exception as error:
+            stage.tally.lost.append(f"{tenant}: a session: {type(error).__name__} {error}")
+
+
+async def _asked(stage: Stage, session: AsyncSession, tenant: str) -> bytes:
+    """Some questions of a session; its state. Raises ClientError: it takes no more."""
+    for _ in range(20):
+        question, picture = next(stage.stock)
+        try:
+            async with asyncio.timeout(_LOST_S):
+                answer = await session.answer(question.text, picture, budget=20)
+            _answered(stage.tally, answer.text, f"{tenant}: a session's answer")
+        except (ServerUnavailable, Unauthenticated):
+            raise
+        except ClientError as error:
+            stage.tally.turns[f"session {type(error).__name__}"] += 1
+        if stage.over:
+            break
+        await asyncio.sleep(0.5)
+    return session.state
+
+
+async def _watched(session: AsyncSession, tally: Tally) -> None:
+    async for news in session.news():
+        if isinstance(news, LinkRestored):
+            tally.restored[str(news.restored)] += 1
+
+
+def _answered(tally: Tally, text: str, what: str) -> None:
+    tally.turns["answered" if text else "empty"] += 1
+    if not text:
+        tally.lost.append(f"{what} is empty")
+
+
+async def _imports(stage: Stage, tenant: str) -> None:
     """Entries that come and go; what was acknowledged has to be there, and nothing of others."""
     kept: set[str] = set()
-    for number in range(1 << 30):
-        if monotonic() >= ends:
+    for number in count():
+        if stage.over:
             return
         ids = [f"{tenant}-{number % 20}-{each}" for each in range(20)]
         try:
@@ -174,73 +168,36 @@ async def _imports(stage: Stage, tenant: str, ends: float) -> None:
                 kept |= set(ids) if report.added == len(ids) else set()
                 there = {entry.id async for entry in client.list_entries()}
                 if not kept <= there or not all(id.startswith(tenant) for id in there):
-                    stage.tally.lost.append(f"{tenant}: {len(kept - there)} entries are lost")
+                    stage.tally.missing.append(f"{tenant}: {len(kept - there)} entries are lost")
+                    kept &= there
                 for id in ids[:5]:
-                    await client.delete_entry(id)
                     kept.discard(id)
+                    await client.delete_entry(id)
         except ClientError as error:
             stage.tally.turns[f"import {type(error).__name__}"] += 1
             kept -= set(ids)  # whether these are there is not known
+        except TimeoutError:
+            stage.tally.lost.append(f"{tenant}: an import")
         await asyncio.sleep(1.0)
 
 
-async def _faults(stage: Stage, ends: float) -> None:
-    """One after the other, in an order that is drawn."""
-    drawn = random.Random(11)
-    faults: list[Callable[[Stage], Awaitable[None]]] = [_kill, _fill, _jump, _rotate]
-    while monotonic() < ends:
-        await asyncio.sleep(min(10.0, max(0.0, ends - monotonic())))
-        await drawn.choice(faults)(stage)
-
-
-async def _kill(stage: Stage) -> None:
-    for pid in _generators(stage.server.pid):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        stage.tally.faults["generator killed"] += 1
-
-
-async def _fill(stage: Stage) -> None:
-    if not stage.own_disk:
-        return
-    file = stage.tenants / "filled"
-    with suppress(OSError), file.open("wb", buffering=0) as filling:
-        while True:
-            filling.write(bytes(1 << 20))
-    await asyncio.sleep(3)
-    file.unlink()
-    stage.tally.faults["disk full"] += 1
-
-
-async def _jump(stage: Stage) -> None:
-    ahead = random.Random(len(stage.tally.memory)).choice([0.0, 3600.0, -3600.0, 86_400.0 * 400])
-    with stage.clock.open("r+b") as file:
-        file.write(struct.pack("d", ahead))
-    stage.tally.faults["clock jumped"] += 1
-
-
-async def _rotate(stage: Stage) -> None:
-    tenant = random.Random(stage.tally.faults.total()).choice(TENANTS)
-    id = stage.tokens[tenant].split("_")[1]
-    text = await asyncio.to_thread(stage.access.add, tenant, "ask,read,write,memory", "--tenant", tenant)
-    await asyncio.sleep(3)
-    stage.tokens[tenant] = text
-    await asyncio.sleep(1)
-    await asyncio.to_thread(stage.access.revoke, id)
-    stage.tally.faults["token rotated"] += 1
-
-
-async def _watch(stage: Stage, ends: float) -> None:
-    began = minute = monotonic()
-    while monotonic() < ends:
-        generators = sum(tree_mib(pid) for pid in _generators(stage.server.pid))
-        mib = tree_mib(stage.server.pid) - generators
-        caches = await asyncio.to_thread(_caches, stage)
-        stage.tally.memory.append(((monotonic() - began) / 3600, mib, sum(caches.values())))
-        if monotonic() >= minute:
-            held = ", ".join(f"{kind} {size:.0f}" for kind, size in caches.items())
-            print(f"minute {(minute - began) / 60:.0f}: {mib:.0f} MiB, of which caches {held}", flush=True)
-            minute += 60
+async def _watch(stage: Stage) -> None:
+    minute = 0.0
+    while not stage.over:
+        with suppress(ClientError, OSError):  # it is being started anew
+            pid = stage.server.pid
+            generator = sum(tree_mib(child) for child in generators(pid))
+            caches = await asyncio.to_thread(_caches, stage)
+            passed = monotonic() - stage.began
+            mib = tree_mib(pid) - generator
+            stage.tally.memory.append(Sample(passed / 3600, pid, mib, sum(caches.values()), generator))
+            if passed >= minute:
+                held = ", ".join(f"{kind} {size:.0f}" for kind, size in caches.items())
+                print(
+                    f"minute {passed / 60:.0f}: {mib:.0f} MiB, of which caches {held}; generator {generator:.0f}",
+                    flush=True,
+                )
+                minute = passed + 60
         await asyncio.sleep(2)
 
 
@@ -253,26 +210,53 @@ def _caches(stage: Stage) -> dict[str, float]:
         return {kind: float(size) / 2**20 for kind, size in _CACHE.findall(answer.read().decode())}
 
 
-def _generators(pid: int) -> list[int]:
-    return [child for child in children(pid) if not runs(child, "quizglass_server")]
+def _rows(stage: Stage) -> list[Row]:
+    tally, minutes = stage.tally, stage.seconds / 60
+    print(f"turns and imports: {dict(tally.turns)}; lost: {tally.lost[:5]}; missing: {tally.missing[:5]}")
+    refused = tally.turns.total() - tally.turns["answered"] - tally.turns["empty"]
+    lost, missing = len(tally.lost), len(tally.missing)
+    faults = ", ".join(f"{name} {times}" for name, times in sorted(tally.faults.items()))
+    untried = "" if stage.own_disk else "; not permitted here: disk full"
+    none = tally.restored[Restored.NONE]
+    return [
+        Row(
+            f"neither answered nor told why, in {minutes:.0f} min",
+            lost,
+            "turns",
+            "answered",
+            tally.turns["answered"],
+            None,
+            "0",
+            lost == 0,
+        ),
+        Row("told why", refused, "turns and imports"),
+        Row("acknowledged entries and certificates missing", missing, "", bar="0", ok=missing == 0),
+        Row("links of sessions made anew", tally.restored.total(), "links", "without their dialogue", none),
+        Row("faults", tally.faults.total(), "faults", f"{faults}{untried}"),
+        *growth(tally.memory, stage.seconds),
+    ]
 
 
-def _told(stage: Stage, seconds: float) -> int:
-    """Say what happened; 1 where something was lost, or memory grew."""
-    tally = stage.tally
-    hours, mib, cached = np.array([each for each in tally.memory if each[0] * 3600 >= _WARM * seconds]).T
-    grows, fills = (float(np.polyfit(hours, each, 1)[0]) for each in (mib - cached, cached))
-    error = float(np.std(mib - cached)) / max(float(np.ptp(hours)), 1e-9)
-    print(f"turns and imports: {dict(tally.turns)}")
-    print(f"faults: {dict(tally.faults)}" + ("" if stage.own_disk else "; not tried here: disk full"))
-    print(f"neither answered nor told: {len(tally.lost)} {tally.lost[:5]}")
-    print(f"memory: {mib[0]:.0f} MiB, then {mib[-1]:.0f}; caches, which have bounds, {fills:+.2f} MiB an hour")
-    print(f"memory beyond caches: {grows:+.2f} MiB an hour (spread of a sample {error:.1f})")
-    told = seconds >= 1800
-    if not told:
-        print("growth an hour says little after so short a time, and counts for nothing here")
-    return int(bool(tally.lost) or (told and grows > MIB_AN_HOUR))
+def growth(memory: Sequence[Sample], seconds: float) -> list[Row]:
+    """What grows in the server that lived longest, after the first part of its life.
 
-
-if __name__ == "__main__":
-    sys.exit(main())
+    Args:
+        memory: samples of all servers, in their order.
+        seconds: how long the soak took.
+    """
+    pids = [each.pid for each in memory]
+    life = [each for each in memory if each.pid == max(set(pids), key=pids.count)]
+    warm = life[0].hours + _WARM * (life[-1].hours - life[0].hours)
+    after = [each for each in life if each.hours >= warm]
+    hours = np.array([each.hours for each in after])
+    caches, generator = (np.array([getattr(each, name) for each in after]) for name in ("caches_mib", "generator_mib"))
+    beyond = np.array([each.mib for each in after]) - caches
+    (slope, start), covariance = np.polyfit(hours, beyond, 1, cov=True)
+    first, error = start + slope * hours[0], 2 * covariance[0, 0] ** 0.5
+    name = f"memory beyond caches, growth an hour ({first:.0f} MiB first; ± {error:.1f})"
+    grows = float(slope)
+    return [
+        at_most(name, grows, "MiB", MIB_AN_HOUR) if seconds >= LEAST_S else Row(name, grows, "MiB"),
+        Row("caches, which have bounds, growth an hour", float(np.polyfit(hours, caches, 1)[0]), "MiB"),
+        Row("the generator's process, growth an hour", float(np.polyfit(hours, generator, 1)[0]), "MiB"),
+    ]

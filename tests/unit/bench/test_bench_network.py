@@ -1,5 +1,7 @@
-"""The benchmark of an open server: what a source adds to turns, from times written by hand."""
+"""The benchmark of an open server: what a source adds to turns, and what grows, from figures written by hand."""
 
+from bench.network.faults import Sample
+from bench.network.soak import growth
 from bench.network.sources import rows
 
 
@@ -18,3 +20,14 @@ def test_a_source_that_hangs_is_told_of_by_how_it_was_left_out() -> None:
 def test_a_source_that_answers_is_told_of_as_a_whole() -> None:
     (every,) = rows("answers", {"asked": [3.0, 5.0, 4.0]}, [])
     assert (every.value, every.unit, every.ok) == (4.0, "ms", True)
+
+
+def test_growth_is_that_of_the_server_that_lived_longest_once_it_is_warm() -> None:
+    killed = [Sample(minute / 60, 1, 900.0 - minute, 0.0, 0.0) for minute in range(5)]
+    warming = [Sample(minute / 60, 2, 100.0 + 20 * minute, 0.0, 50.0) for minute in range(5, 15)]
+    warm = [Sample(minute / 60, 2, 500.0 + minute / 10 + minute, minute, 50.0) for minute in range(15, 60)]
+    beyond, caches, generator = growth([*killed, *warming, *warm], 3600.0)
+    assert (round(beyond.value or 0, 3), beyond.bar, beyond.ok) == (6.0, "<= 1", False)
+    assert (round(caches.value or 0, 3), round(generator.value or 0, 3)) == (60.0, 0.0)
+    short, _, _ = growth([*killed, *warming, *warm], 600.0)
+    assert (round(short.value or 0, 3), short.bar, short.ok) == (6.0, "", None)

@@ -35,7 +35,7 @@ def bench(tmp_path: Path) -> Run:
     def run(measured: dict[str, float], *flags: str, workdir: str = "work", **how: Any) -> int:
         parser = sections.arguments("numbers", None, SECTIONS)
         args = parser.parse_args([*flags, "--workdir", str(tmp_path / workdir)])
-        runner = sections.Runner("numbers", SECTIONS, args)
+        runner = sections.Runner("numbers", SECTIONS, args, only_named=how.pop("only_named", ()))
         settings = {"seeds": how.pop("seeds", (1, 2))}
         runner.measure(lambda name: Part([Row(name, measured[name], "ms")], {"of": [measured[name]]}), **settings)
         return runner.finish(**how)
@@ -63,6 +63,14 @@ def test_a_partial_run_keeps_the_published_rows_of_other_sections(bench: Run, fo
     assert after["data"] == {"first": {"of": [1.0]}, "second": {"of": [2.5]}, "third": {"of": [3.0]}}
     assert [row["section"] for row in after["rows"]] == ["first", "second", "third"]
     assert list(before)[:4] == list(after)[:4] == ["machine", "versions", "command", "rows"]
+
+
+def test_a_section_that_has_to_be_named_is_left_as_it_was_published(bench: Run, folder: Path) -> None:
+    assert bench(BEFORE, "--only", "third") == 0
+    bench({"first": 1.5, "second": 2.5}, workdir="empty", only_named=["third"])
+    assert figures(folder) == [("first", 1.5), ("second", 2.5), ("third", 3.0)]
+    bench({"third": 3.5}, "--only", "third", only_named=["third"])
+    assert figures(folder) == [("first", 1.5), ("second", 2.5), ("third", 3.5)]
 
 
 def test_a_section_keeps_the_versions_that_it_was_measured_with(
