@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import grpc
 
 from quizglass.hosts import is_loopback
 from quizglass_client.errors import InvalidRequest
-from quizglass_client.files import read_file
+from quizglass_client.files import TOKEN_VARIABLE, read_file
 
 FileName = str | PathLike[str]
 
@@ -73,7 +74,8 @@ def access_to(
         credentials: TLS credentials.
         metadata: goes with every call.
         token: goes with every call too, as `authorization: Bearer …`.
-        token_file: file that has the token.
+        token_file: file that has the token; None, and no `token`: the one that QUIZGLASS_TOKEN_FILE names, if it is set
+            and the metadata has no `authorization`.
         ca: file of certificates that are trusted, PEM, in place of credentials.
 
     Raises:
@@ -88,6 +90,8 @@ def access_to(
             raise InvalidRequest.of("ca", "and credentials are both given; give one")
         credentials = tls(read_certificates(Path(ca), "ca"))
     field = "token" if token_file is None else "token_file"
+    if token is None and token_file is None and not any(name.lower() == "authorization" for name, _ in metadata):
+        token_file, field = os.environ.get(TOKEN_VARIABLE) or None, TOKEN_VARIABLE
     text = token if token_file is None else read_token(Path(token_file), field)
     if text is None:
         return Access(credentials, metadata)

@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import BinaryIO
 
+TOKEN_VARIABLE = "QUIZGLASS_TOKEN_FILE"  # noqa: S105  # the name of a variable
+"""Names the file of the token where no other is given."""
 LARGEST_PICTURE = 128 << 20
 """Bytes of a picture's file, before it is resized."""
 

@@ -1,5 +1,6 @@
 // The way to a server over gRPC, for Node: `Converse`, one stream in each direction.
 
+import { readFileSync } from "node:fs";
 import {
   type ChannelCredentials,
   Client,
@@ -26,6 +27,7 @@ import type { Link, Transport } from "./link.js";
 import { authorization, checkTarget, isLocal } from "./target.js";
 
 const CONVERSE = `/${SessionService.typeName}/${SessionService.method.converse.name}`;
+const TOKEN_FILE = "QUIZGLASS_TOKEN_FILE";
 const OPTIONS = {
   // A broken link's connection may wait for a network without an answer: each link has its own.
   "grpc.use_local_subchannel_pool": 1,
@@ -40,6 +42,8 @@ type Call = ClientDuplexStream<ClientMessage, ServerMessage>;
 export interface Access {
   /** Goes with every link; over TLS only, unless the server is on this machine. */
   token?: string;
+  /** File that has the token. Default: the one that QUIZGLASS_TOKEN_FILE names, unless `metadata` has `authorization`. */
+  tokenFile?: string;
   /** The certificates that are trusted, PEM; the link is then encrypted. */
   ca?: Uint8Array;
   /** Of TLS, such as `credentials.createSsl()` of @grpc/grpc-js, where `ca` is not enough. Default: the link is not encrypted. */
@@ -55,7 +59,7 @@ export class GrpcTransport implements Transport {
   /** Of whoever answers, for people. */
   readonly #wanted: string;
 
-  /** @throws InvalidRequest the target is no address, or token or metadata cannot be sent */
+  /** @throws InvalidRequest the target is no address, a file has no token, or token or metadata cannot be sent */
   constructor(
     readonly target: string,
     access: Access = {},
@@ -65,8 +69,8 @@ export class GrpcTransport implements Transport {
     this.#wanted = tls ? " with a certificate that is trusted" : "";
     this.#credentials = tls ?? channelCredentials.createInsecure();
     for (const [name, value] of Object.entries(access.metadata ?? {})) this.#add(name, value);
-    const { token } = access;
-    if (token !== undefined) this.#add("authorization", authorization(token, target, Boolean(tls) || isLocal(target)));
+    const given = tokenOf(access);
+    if (given) this.#add("authorization", authorization(given.token, target, Boolean(tls) || isLocal(target), given.field));
   }
 
   #add(name: string, value: string): void {
@@ -92,6 +96,24 @@ export class GrpcTransport implements Transport {
       client.close();
       throw error;
     }
+  }
+}
+
+/** The token that is to go to a server, and where it is from. @throws InvalidRequest there are two, or a file has none */
+function tokenOf({ token, tokenFile, metadata = {} }: Access): { token: string; field: string } | undefined {
+  if (token !== undefined && tokenFile !== undefined) throw invalid("token", "and tokenFile are both given; give one");
+  if (token !== undefined) return { token, field: "token" };
+  if (tokenFile !== undefined) return { token: readToken(tokenFile, "tokenFile"), field: "tokenFile" };
+  const named = process.env[TOKEN_FILE];
+  const sent = Object.keys(metadata).some((name) => name.toLowerCase() === "authorization");
+  return named && !sent ? { token: readToken(named, TOKEN_FILE), field: TOKEN_FILE } : undefined;
+}
+
+function readToken(path: string, field: string): string {
+  try {
+    return readFileSync(path, "latin1").trim();
+  } catch (error) {
+    throw invalid(field, `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? "it is no file"})`);
   }
 }
 

@@ -10,7 +10,7 @@ export { type Access, GrpcTransport };
 /**
  * Open a session over gRPC.
  * @param target "host:port", "[host]:port" or "unix:path"
- * @param options how it is kept, and what the server asks for: `token`, `ca`
+ * @param options how it is kept, and what the server asks for: `token` or `tokenFile`, `ca`
  * @throws ClientError it cannot be opened
  */
 export async function openSession(target = "127.0.0.1:50061", options: SessionOptions & Access = {}): Promise<Session> {

@@ -19,9 +19,13 @@ export function isLocal(target: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** The header of a token. @throws InvalidRequest it is none, or would leave this machine in clear */
-export function authorization(token: string, target: string, safe: boolean): string {
-  if (!/^[!-~]+$/.test(token)) throw invalid("token", "is no token, which is printable ASCII without spaces");
-  if (!safe) throw invalid("token", `would go to ${target} in clear; connect over TLS`);
+/**
+ * The header of a token.
+ * @param field where it is from, for errors
+ * @throws InvalidRequest it is none, or would leave this machine in clear
+ */
+export function authorization(token: string, target: string, safe: boolean, field = "token"): string {
+  if (!/^[!-~]+$/.test(token)) throw invalid(field, "is no token, which is printable ASCII without spaces");
+  if (!safe) throw invalid(field, `would go to ${target} in clear; connect over TLS`);
   return `Bearer ${token}`;
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -79,6 +79,36 @@ test("a token is not sent in clear beyond this machine, nor one that is none", a
   }
   for (const url of ["https://192.0.2.7:1", "http://localhost", "http://127.0.0.1:1", "http://[::1]:1"]) {
     assert.ok(new ConnectTransport(url, { token: "secret" }));
+  }
+});
+
+test("a token is read from a file that is named, or that the environment names", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "quizglass-"));
+  const [file, other, empty] = [join(folder, "token"), join(folder, "other"), join(folder, "empty")];
+  writeFileSync(file, "secret\n");
+  writeFileSync(other, "another");
+  writeFileSync(empty, "\n");
+  const opened = async (/** @type {object} */ access) => {
+    tokens.length = 0;
+    await (await node.openSession(target, { ca: trusted, ...access })).close();
+    return tokens;
+  };
+  const none = (/** @type {string} */ field) => ({ name: "InvalidRequest", field });
+  try {
+    assert.deepEqual(await opened({ tokenFile: file }), ["Bearer secret"]);
+    process.env["QUIZGLASS_TOKEN_FILE"] = other;
+    assert.deepEqual(await opened({}), ["Bearer another"]);
+    assert.deepEqual(await opened({ tokenFile: file }), ["Bearer secret"]);
+    assert.deepEqual(await opened({ token: "given" }), ["Bearer given"]);
+    assert.deepEqual(await opened({ metadata: { Authorization: "Basic mine" } }), ["Basic mine"]);
+    await assert.rejects(node.openSession("192.0.2.7:1"), none("QUIZGLASS_TOKEN_FILE"));
+    process.env["QUIZGLASS_TOKEN_FILE"] = join(folder, "absent");
+    await assert.rejects(node.openSession(target), { ...none("QUIZGLASS_TOKEN_FILE"), message: /absent cannot be read \(ENOENT\)$/ });
+    await assert.rejects(node.openSession(target, { tokenFile: empty }), none("tokenFile"));
+    await assert.rejects(node.openSession(target, { tokenFile: file, token: "secret" }), none("token"));
+  } finally {
+    delete process.env["QUIZGLASS_TOKEN_FILE"];
+    rmSync(folder, { recursive: true });
   }
 });
 

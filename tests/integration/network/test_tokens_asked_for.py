@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import suppress
+from pathlib import Path
 
 import grpc
 import openai
@@ -11,7 +12,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from quizglass import values
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
-from quizglass_client import AsyncClient, AsyncSession, Entry, NotPermitted, Unauthenticated
+from quizglass_client import AsyncClient, AsyncSession, Entry, InvalidRequest, NotPermitted, Unauthenticated
 from quizglass_server.network.permissions import TABLE, Permission, needs
 from quizglass_server.network.tokens import TokenFile, made
 from tests.support.gate import Gate
@@ -112,6 +113,22 @@ async def test_every_path_over_http_asks_for_a_token_that_allows_it(served, give
 async def test_health_is_answered_without_a_token(served):
     async with AsyncClient(served.stage.target) as client:
         assert await client.healthy()
+
+
+async def test_clients_bring_the_token_of_the_file_that_the_environment_names(served, given, tmp_path, monkeypatch):
+    (tmp_path / "token").write_text(given.texts["ask"] + "\n")
+    monkeypatch.setenv("QUIZGLASS_TOKEN_FILE", str(tmp_path / "token"))
+    for client in (AsyncClient(served.stage.target), AsyncSession(served.stage.target)):
+        async with client:
+            assert (await client.answer("What?", png())).text == "45 crowns"
+    for others in ({"token": NEVER_GIVEN}, {"metadata": [("Authorization", f"Bearer {NEVER_GIVEN}")]}):
+        async with AsyncClient(served.stage.target, **others) as client:
+            with pytest.raises(Unauthenticated) as refusal:
+                await client.answer("What?", png())
+        assert refusal.value.metadata["why"] != "MISSING", "what is given goes before what the environment names"
+    with pytest.raises(InvalidRequest) as exposed:
+        AsyncClient("192.0.2.7:1")
+    assert exposed.value.field == "QUIZGLASS_TOKEN_FILE"
 
 
 async def test_clients_bring_tokens_from_words_and_files(served, given, tmp_path):
@@ -289,3 +306,29 @@ async def test_a_file_that_is_half_written_changes_nothing_until_it_is_whole(ser
     path.write_text(whole)
     given.file.revoke("read")
     await eventually(lambda: network.logins.tokens.of(given.texts["read"]) is None)
+
+
+def _folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [(Path.unlink, "No such file"), (_folder, "Is a directory"), (lambda path: path.chmod(0o666), "chmod 600")],
+    ids=["gone", "folder", "writable"],
+)
+async def test_a_file_that_cannot_be_read_again_changes_nothing_until_it_can(served, given, caplog, spoil, why):
+    path = given.file.path
+    whole = path.read_bytes()
+    spoil(path)
+    await eventually(lambda: any(why in getattr(each, "why", "") for each in caplog.records))
+    async with AsyncClient(served.stage.target, token=given.texts["ask"]) as client:
+        assert (await client.answer("What?", png())).text == "45 crowns"
+        if path.is_dir():
+            path.rmdir()
+        path.write_bytes(whole)
+        path.chmod(0o600)
+        new = given.add("later", Permission.ASK)
+        await taken_up(served, new)
+        assert (await client.answer("What?", png())).text == "45 crowns"

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quizglass import PORT
+from quizglass_client.files import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from quizglass_client.sync import Client
 
 SERVER_VARIABLE = "QUIZGLASS_SERVER"
-TOKEN_VARIABLE = "QUIZGLASS_TOKEN_FILE"  # noqa: S105  # the name of a variable
 CA_VARIABLE = "QUIZGLASS_CA"
 Command = Callable[["Client", argparse.Namespace], int]
 """Returns the exit status."""

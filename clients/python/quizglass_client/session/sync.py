@@ -45,7 +45,7 @@ class Session:
         credentials: TLS credentials, where `ca` is not enough; None, and no `ca`: the link is not encrypted.
         metadata: goes with every link, for a proxy that asks for more than a token.
         token: goes with every link as `authorization: Bearer …`; over TLS only, unless the server is on this machine.
-        token_file: file that has the token.
+        token_file: file that has the token; None, and no `token`: the one that QUIZGLASS_TOKEN_FILE names.
         ca: file of the certificates that are trusted, PEM; the connection is then encrypted.
 
     Raises:

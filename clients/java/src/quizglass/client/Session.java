@@ -2,6 +2,8 @@ package quizglass.client;
 
 import com.google.protobuf.ByteString;
 import io.grpc.Status;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
@@ -63,18 +65,36 @@ public final class Session implements AutoCloseable {
   /** The last reported state of the device. */
   private DeviceState device = DeviceState.getDefaultInstance();
 
-  private Session(String target, SessionOptions options, Consumer<News> listener) {
+  private Session(String target, SessionOptions given, Consumer<News> listener) {
     if (!TARGET.matcher(target).matches()) {
       String advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
       throw new ClientException.InvalidRequest("target: \"" + target + "\" is no address; " + advice, Details.field("target"));
     }
+    String file = given.authorized() ? null : System.getenv(SessionOptions.TOKEN_FILE);
+    boolean named = file != null && !file.isEmpty();
+    SessionOptions options = named ? withNamed(given, file) : given;
     if (options.exposes(target)) {
-      String told = "token: would go to " + target + " in clear; give credentials of TLS";
-      throw new ClientException.InvalidRequest(told, Details.field("token"));
+      String field = named ? SessionOptions.TOKEN_FILE : "token";
+      String told = field + ": would go to " + target + " in clear; give credentials of TLS";
+      throw new ClientException.InvalidRequest(told, Details.field(field));
     }
     this.listener = listener;
     aloud = options.output().getAloud();
     keeper = new Keeper(target, options, new Owner(), outgoing, thread);
+  }
+
+  /** Options with the token of the file that the environment names. Errors do not tell what the file has. */
+  private static SessionOptions withNamed(SessionOptions options, String file) {
+    String wrong;
+    try {
+      return options.withTokenFile(Path.of(file));
+    } catch (IOException unread) {
+      wrong = file + " cannot be read (" + unread.getClass().getSimpleName() + ")";
+    } catch (IllegalArgumentException none) { // a path that is none, too
+      wrong = file + " holds no token, which is one line of printable ASCII without spaces";
+    }
+    String told = SessionOptions.TOKEN_FILE + ": " + wrong;
+    throw new ClientException.InvalidRequest(told, Details.field(SessionOptions.TOKEN_FILE));
   }
 
   /**
@@ -85,7 +105,7 @@ public final class Session implements AutoCloseable {
    * @param listener receives the events of the session and not of its turns, on the session's thread: it is to return soon,
    *     and not to wait there for anything of the session
    * @throws ClientException it cannot be opened; {@link ClientException.InvalidRequest} where the target is no address,
-   *     or a token would go there in clear
+   *     a token would go there in clear, or the file that {@code QUIZGLASS_TOKEN_FILE} names has none
    */
   public static Session open(String target, SessionOptions options, Consumer<News> listener) {
     Session session = new Session(target, options, listener);

@@ -4,6 +4,10 @@ import com.google.protobuf.ByteString;
 import io.grpc.ChannelCredentials;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.Metadata;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -22,7 +26,8 @@ import quizglass.v1.OutputProfile;
  * @param state {@link Session#state} of an earlier session, whose dialogue goes on here; empty: a new one
  * @param credentials of TLS, such as {@code TlsChannelCredentials.create()}; {@code InsecureChannelCredentials}: the link is
  *     not encrypted
- * @param metadata goes with every link; {@link #withToken} adds the token that a server asks for
+ * @param metadata goes with every link; {@link #withToken} and {@link #withTokenFile} add the token that a
+ *     server asks for
  */
 public record SessionOptions(
     Duration connectTimeout,
@@ -47,6 +52,9 @@ public record SessionOptions(
 
   /** Bytes of the secret that a state begins with. */
   static final int HOLDER_BYTES = 32;
+
+  /** Names the file of the token, where no other is given. */
+  static final String TOKEN_FILE = "QUIZGLASS_TOKEN_FILE";
 
   private static final String AUTHORIZATION = "authorization";
   private static final Pattern LOCAL =
@@ -137,9 +145,25 @@ public record SessionOptions(
     return withMetadata(sent);
   }
 
+  /**
+   * These, with the token that a file has, as {@link #withToken}. {@link Session#open} does so by itself with the file that the
+   * variable {@code QUIZGLASS_TOKEN_FILE} of the environment names, unless these have an {@code authorization} already.
+   *
+   * @throws IOException the file cannot be read
+   * @throws IllegalArgumentException it has no token
+   */
+  public SessionOptions withTokenFile(Path file) throws IOException {
+    return withToken(Files.readString(file, StandardCharsets.ISO_8859_1).strip());
+  }
+
+  /** Whether something that shows who comes goes with every link. */
+  boolean authorized() {
+    return metadata.keySet().stream().anyMatch(AUTHORIZATION::equalsIgnoreCase);
+  }
+
   /** Whether a token would leave this machine in clear on its way to a server. */
   boolean exposes(String target) {
-    return metadata.containsKey(AUTHORIZATION)
+    return authorized()
         && credentials instanceof InsecureChannelCredentials
         && !LOCAL.matcher(target).matches();
   }

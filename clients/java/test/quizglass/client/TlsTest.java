@@ -18,7 +18,9 @@ import io.grpc.TlsServerCredentials;
 import io.grpc.stub.StreamObserver;
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -69,6 +71,51 @@ class TlsTest {
     Session.open(target(), options, news -> {}).close();
     assertEquals(List.of("Bearer secret"), tokens);
     assertFalse(options.toString().contains("secret"));
+  }
+
+  @Test
+  void aTokenIsReadFromAFile(@TempDir Path folder) throws IOException {
+    serve(InsecureServerCredentials.create());
+    SessionOptions options = Stage.PATIENT.withTokenFile(Files.writeString(folder.resolve("token"), "secret\n"));
+    Session.open(target(), options, news -> {}).close();
+    assertEquals(List.of("Bearer secret"), tokens);
+    Path empty = Files.writeString(folder.resolve("empty"), "\n");
+    assertThrows(IllegalArgumentException.class, () -> Stage.PATIENT.withTokenFile(empty));
+    assertThrows(IOException.class, () -> Stage.PATIENT.withTokenFile(folder.resolve("absent")));
+  }
+
+  @Test
+  void aTokenIsReadFromTheFileThatTheEnvironmentNames(@TempDir Path folder) throws IOException, InterruptedException {
+    serve(InsecureServerCredentials.create());
+    Path file = Files.writeString(folder.resolve("token"), "secret\n");
+    assertEquals("", opening(file, target()));
+    assertEquals("QUIZGLASS_TOKEN_FILE", opening(file, "192.0.2.7:1"));
+    assertEquals("QUIZGLASS_TOKEN_FILE", opening(folder.resolve("absent"), target()));
+    assertEquals("QUIZGLASS_TOKEN_FILE", opening(Files.writeString(folder.resolve("none"), "two words"), target()));
+    assertEquals(List.of("Bearer secret"), tokens);
+  }
+
+  /** The field that is wrong where a program opens a session, which has this file's name in its environment; empty: none is. */
+  private static String opening(Path file, String target) throws IOException, InterruptedException {
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    List<String> command = List.of(java, "-cp", System.getProperty("java.class.path"), Opener.class.getName(), target);
+    ProcessBuilder builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);
+    builder.environment().put("QUIZGLASS_TOKEN_FILE", file.toString());
+    Process program = builder.start();
+    String said = new String(program.getInputStream().readAllBytes());
+    assertEquals(0, program.waitFor());
+    return said;
+  }
+
+  /** A program that opens a session. */
+  static final class Opener {
+    public static void main(String[] arguments) {
+      try {
+        Session.open(arguments[0], SessionOptions.DEFAULT.withConnectTimeout(Duration.ofSeconds(60)), news -> {}).close();
+      } catch (ClientException.InvalidRequest refusal) {
+        System.out.print(refusal.field());
+      }
+    }
   }
 
   @Test
