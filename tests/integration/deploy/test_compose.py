@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SERVICE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())["services"]["quizglass"]
 STAGE = re.search(r"^FROM \S+ AS cpu\n(.*)", (ROOT / "Dockerfile").read_text(), re.DOTALL | re.MULTILINE)[1]
 PAGE = (ROOT / "docs" / "network.md").read_text()
