@@ -1,7 +1,8 @@
 """`python -m bench.voice [--only SECTION ...] [--resume] [--quick]`: measure, print and write results.
 
 Sections start servers of their own on the demo's bundle and notes, with the Whisper and the Piper that `make voice`
-fetches; `interruptions` needs none. --quick runs everything with small counts and keeps nothing.
+fetches; `sound` has the everyday bundle (`make everyday`), and `interruptions` needs no server. --quick runs
+everything with small counts and keeps nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -25,6 +27,7 @@ SECTIONS = {
     "transcripts": ("hearing", "transcripts"),
     "words": ("hearing", "words"),
     "answers": ("answers", "answers"),
+    "sound": ("answers", "sound"),
     "interruptions": ("interruptions", "interruptions"),
     "cuts": ("sessions", "cuts"),
     "beside": ("beside", "beside"),
@@ -32,6 +35,7 @@ SECTIONS = {
 }
 """Module and function of each, in the order of the table."""
 WITHOUT_SERVER = frozenset({"interruptions"})
+ON_EVERYDAY = frozenset({"sound"})
 FLAGS = {"memory": ("--max-speeches", "1024")}
 _LIMIT_S = 7200.0
 """No section may take longer."""
@@ -43,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--demo", type=Path, default=Path("work/demo"), help="work directory of make voice [%(default)s]"
     )
+    parser.add_argument(
+        "--everyday", type=Path, default=Path("work/everyday"), help="work directory of make everyday [%(default)s]"
+    )
     args = parser.parse_args(arguments)
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         speech = speech_commands(demo, tell=say)
         fetch(PHOTOGRAPHS, demo, tell=say)
         bundle = build_quotes(demo, tell=say)
-        setup = VoiceSetup(args.quick, folder, bundle, say, demo, speech)
+        setup = VoiceSetup(args.quick, folder, bundle, say, demo, speech, args.everyday.resolve() / "bundle")
         runner.measure(lambda name: asyncio.run(asyncio.wait_for(_run(name, setup), _LIMIT_S)), bundle=weights(bundle))
     return runner.finish()
 
@@ -62,6 +69,12 @@ async def _run(name: str, setup: VoiceSetup) -> Part:
     section: Callable[..., Awaitable[Part]] = getattr(import_module(f"bench.voice.{module}"), function)
     if name in WITHOUT_SERVER:
         return await section(setup)
+    if name in ON_EVERYDAY:
+        if not setup.everyday.is_dir():
+            raise FileNotFoundError(
+                f"no bundle in {setup.everyday}; `make everyday` builds it, --everyday names its folder"
+            )
+        setup = replace(setup, bundle=setup.everyday)
     async with served(setup, FLAGS.get(name, ())) as stage:
         return await section(setup, stage)
 

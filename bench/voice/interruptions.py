@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,6 +33,46 @@ _LOUDER = 1.5, 3.0
 """Times as loud as the answer's echo a wearer is, by amplitude."""
 _BEGINS_S = 1.0, 2.2
 """Seconds of the answer after which one begins."""
+_ALONE_SEED, _OVER_SEED = 5000, 9000
+"""Of the first room, whose successors follow it; drawn anew when something was tuned on them."""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """An answer that a wearer spoke over, and what came of it."""
+
+    words: str
+    wearer: Wearer
+    heard: Heard
+    length: int
+    """Samples of the answer."""
+
+    @property
+    def ended_before(self) -> bool:
+        """Whether the answer ended by its own sound, before the wearer began."""
+        return self.heard.voice is not None and self.heard.voice <= self.wearer.onset
+
+    @property
+    def was_heard(self) -> bool:
+        """Whether the wearer ended the answer."""
+        return self.heard.voice is not None and not self.ended_before
+
+    @property
+    def paused_before(self) -> bool:
+        """Whether the answer had paused by its own sound, and was quiet when the wearer began."""
+        return self.heard.paused(self.wearer.onset)
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds from the wearer's first sound to a quiet loudspeaker.
+
+        A wearer who was not heard waits for the answer's end. Where the loudspeaker was quiet before, it counts up to
+        the next pause or word, and not as nothing.
+        """
+        if not self.was_heard:
+            return max(0, self.length - self.wearer.onset) / RATE
+        quiet = min(at for at in [*self.heard.pauses, self.heard.voice or 0] if at > self.wearer.onset)
+        return (quiet - self.wearer.onset) / RATE + max(self.heard.took_s) + LINK_S
 
 
 async def interruptions(setup: VoiceSetup) -> Part:
@@ -45,16 +87,21 @@ def _measured(setup: VoiceSetup) -> Part:
     folder = setup.folder / "speech"
     answers = [each for each in utterances(setup.demo, folder, ANSWERS, (1.0,)) if each.voice == "piper"]
     wearers = utterances(setup.demo, folder, [*WORDS, *SENTENCES[: len(WORDS)]], (1.0,))
-    alone, over = list[Heard](), list[tuple[Wearer, Heard]]()
+    alone, over = list[Heard](), list[Spoken]()
     for at in range(setup.count(200, 6)):
         setup.say(f"interruptions: {at} of 200 answers alone")
-        alone.append(listened(_pcm(answers[at % len(answers)].samples), drawn_room(5000 + at)))
+        alone.append(listened(_pcm(answers[at % len(answers)].samples), drawn_room(_ALONE_SEED + at)))
     for at in range(setup.count(200, 6)):
         setup.say(f"interruptions: {at} of 200 answers that are spoken over")
-        answer, room = _pcm(answers[at % len(answers)].samples), drawn_room(9000 + at)
-        wearer = _wearer(wearers[at % len(wearers)].samples, answer, room)
-        over.append((wearer, listened(answer, room, wearer)))
-    return Part(_rows(alone, over), {"silent_s": [_silent_s(*each) for each in over]})
+        said, answer, room = wearers[at % len(wearers)], answers[at % len(answers)].samples, drawn_room(_OVER_SEED + at)
+        wearer = _wearer(said.samples, _pcm(answer), room)
+        over.append(Spoken(said.text, wearer, listened(_pcm(answer), room, wearer), len(answer)))
+    data = {
+        "silent_s": [each.silent_s for each in over],
+        "not_heard": [each.words for each in over if not each.was_heard],
+        "paused_before": [each.silent_s for each in over if each.paused_before],
+    }
+    return Part(rows(alone, over), data)
 
 
 def _pcm(samples: Samples) -> Samples:
@@ -67,26 +114,20 @@ def _wearer(samples: Samples, answer: Samples, room: Room) -> Wearer:
     return Wearer(samples * level, round(room.draw.uniform(*_BEGINS_S) * RATE))
 
 
-def _silent_s(wearer: Wearer, heard: Heard) -> float | None:
-    """Seconds from the wearer's first sound to a quiet loudspeaker; None: it was quiet before, or never."""
-    before = [at for at in heard.pauses if at <= wearer.onset]
-    quiet = [at for at in [*heard.pauses, heard.voice or 0] if at > wearer.onset]
-    if not quiet or (before and len(before) == len(heard.pauses)):
-        return None
-    return (min(quiet) - wearer.onset) / RATE + max(heard.took_s) + LINK_S
-
-
-def _rows(alone: list[Heard], over: list[tuple[Wearer, Heard]]) -> list[Row]:
-    silent = [seconds for each in over if (seconds := _silent_s(*each)) is not None]
-    words = [(heard.voice - wearer.onset) / RATE for wearer, heard in over if heard.voice is not None]
-    false = sum(heard.voice is not None for heard in alone)
+def rows(alone: Sequence[Heard], over: Sequence[Spoken]) -> list[Row]:
+    """The figures of answers that played alone, and of those that were spoken over: all of them, none left out."""
+    silent = [each.silent_s for each in over]
+    words = [(each.heard.voice - each.wearer.onset) / RATE for each in over if each.was_heard and each.heard.voice]
+    false = sum(heard.voice is not None for heard in alone) + sum(each.ended_before for each in over)
     pauses, seconds = sum(len(heard.pauses) for heard in alone), sum(heard.length for heard in alone) / RATE
     took = [seconds for heard in alone for seconds in heard.took_s]
+    every = f"of {len(over)}"
     return [
-        at_most("from a voice to a quiet loudspeaker, p99", 1000 * percentile(silent, 0.99), "ms", 300),
+        at_most(f"from a voice to a quiet loudspeaker, p99 {every}", 1000 * percentile(silent, 0.99), "ms", 300),
         Row("the same, p50", 1000 * percentile(silent, 0.5), "ms"),
-        at_most("answers whose own sound was taken for the wearer", false, f"of {len(alone)}", 0),
-        at_most("wearers who were not heard", sum(h.voice is None for _, h in over), f"of {len(over)}", 0),
+        at_most("answers whose own sound was taken for the wearer", false, f"of {len(alone) + len(over)}", 0),
+        at_most("wearers who were not heard", sum(not each.was_heard for each in over), every, 0),
+        Row("answers that had paused by themselves when the wearer began", sum(e.paused_before for e in over), every),
         Row("short pauses that an answer made by itself, in a minute", 60 * pauses / seconds, ""),
         Row("from a voice to its first word, p50", 1000 * percentile(words, 0.5), "ms"),
         Row("work for a piece of 32 ms, p99", 1000 * percentile(took, 0.99), "ms"),

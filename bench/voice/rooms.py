@@ -82,11 +82,17 @@ class Heard:
 
     pauses: list[int] = field(default_factory=list)
     """When it had the answer paused."""
+    resumes: list[int] = field(default_factory=list)
+    """When it had it played on."""
     voice: int | None = None
     """When it took a word for the wearer's."""
     took_s: list[float] = field(default_factory=list)
     """Seconds of the processor for each piece."""
     length: int = 0
+
+    def paused(self, at: int) -> bool:
+        """Whether the answer was paused then."""
+        return sum(pause <= at for pause in self.pauses) > sum(resume <= at for resume in self.resumes)
 
 
 class _Device:
@@ -156,6 +162,6 @@ def listened(answer: Samples, room: Room, wearer: Wearer | None = None) -> Heard
         elif endpoint.pausing is not pausing:
             pausing = endpoint.pausing
             device.told(pause=pausing)
-            heard.pauses += [device.at] * pausing
+            (heard.pauses if pausing else heard.resumes).append(device.at)
     heard.length = device.at
     return heard

@@ -29,7 +29,7 @@ _CUTS_S = 1.5
 
 async def memory(setup: VoiceSetup, stage: VoiceStage) -> Part:
     """Sessions whose microphones are open in silence, and the server after many speeches."""
-    count, rounds = setup.count(100, 8), setup.count(150, 10)
+    count, rounds = setup.count(100, 8), setup.count(1_000, 10)
     (short, *_) = utterances(setup.demo, setup.folder / "speech", ["How tall is it?"], (1.0,))
     await _said(setup, stage, short.wav(), setup.count(20, 2))  # what the first ones bring with them
     async with AsyncExitStack() as first, AsyncExitStack() as stack:
@@ -50,7 +50,7 @@ async def memory(setup: VoiceSetup, stage: VoiceStage) -> Part:
     growth = (tree_mib(stage.server.pid) / base - 1) * 100
     rows = [
         at_most("a session with an open microphone, silent", each, "KiB", 128),
-        at_most(f"growth after {rounds} speeches", growth, "%", 2),
+        at_most(f"growth after {rounds:,} utterances", growth, "%", 2),
         Row("server, recogniser and voice", before, "MiB"),
     ]
     return Part(rows)

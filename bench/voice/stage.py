@@ -31,6 +31,8 @@ class VoiceSetup(Setup):
     demo: Path
     """Work directory of `make voice`."""
     speech: SpeechCommands
+    everyday: Path
+    """The everyday bundle, which may not be there."""
 
 
 @dataclass(frozen=True)
