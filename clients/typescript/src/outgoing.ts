@@ -23,6 +23,8 @@ import { Change } from "./waiting.js";
 const MOST_BYTES = 64 * 1024 * 1024;
 /** Messages that go together, at most: a `SendRequest` takes 64. */
 const MOST_MESSAGES = 32;
+/** Bytes of one speech that are kept to be sent again; the oldest go first, as those of a microphone that stays open. */
+const MOST_KEPT_SOUND_BYTES = 8 * 1024 * 1024;
 /** Bytes of sound that go together, after which no more is added: less than a `SendRequest` takes. */
 const MOST_SOUND_BYTES = 64 * 1024;
 /** In place of a question's name. */
@@ -46,12 +48,17 @@ interface Upload {
 
 /** The sound of one spoken question, which is being sent. */
 export class Speech {
-  /** Whether the server takes nothing more of it. */
-  over = false;
   /** What came after its end, and belongs to what is spoken next. */
   left: Uint8Array[] = [];
   readonly start: ClientMessage;
+  /** Resolves when the server takes nothing more of it. */
+  readonly finished: Promise<void>;
+  #over = false;
+  #finish = (): void => undefined;
   #pieces: { data: Uint8Array; playing: Playing | undefined }[] = [];
+  #bytes = 0;
+  /** Number of the oldest piece that is kept. */
+  #first = 0;
   /** The next piece to be sent; undefined: the server has to say, over a new link. */
   #next: number | undefined = 0;
   #greeted = false;
@@ -60,11 +67,26 @@ export class Speech {
 
   constructor(start: SpeechStart) {
     this.start = create(ClientMessageSchema, { message: { case: "speechStart", value: start } });
+    this.finished = new Promise((resolve) => (this.#finish = resolve));
   }
 
-  /** More was recorded, while that was played. */
+  /** Whether the server takes nothing more of it. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** More was recorded, while that was played; what comes after its end is left for the next one. */
   add(data: Uint8Array, playing: Playing | undefined): void {
+    if (this.#over) {
+      this.left.push(data);
+      return;
+    }
     this.#pieces.push({ data, playing });
+    this.#bytes += data.length;
+    while (this.#bytes > MOST_KEPT_SOUND_BYTES) {
+      this.#bytes -= this.#pieces.shift()!.data.length;
+      this.#first += 1;
+    }
   }
 
   /** Nothing more is recorded. */
@@ -72,13 +94,19 @@ export class Speech {
     this.#whole = true;
   }
 
+  /** Nothing more is sent of it. */
+  end(): void {
+    this.#over = true;
+    this.#pieces = [];
+    this.#finish();
+  }
+
   /** What the server has of it. */
   status(status: SpeechStatus): void {
     const next = Number(status.nextSeq);
-    if (status.state === SpeechStatus_State.ENDED) {
-      this.over = true;
-      this.left = this.#pieces.slice(next).map((piece) => piece.data);
-      this.#pieces = [];
+    if (status.state === SpeechStatus_State.ENDED && !this.#over) {
+      this.left = this.#pieces.slice(Math.max(0, next - this.#first)).map((piece) => piece.data);
+      this.end();
     } else if (status.state === SpeechStatus_State.LISTENING) {
       if (this.#next === undefined || this.#greeted) {
         this.#next = next;
@@ -96,17 +124,19 @@ export class Speech {
 
   /** What is to be sent next; undefined: nothing now. */
   next(): ClientMessage | undefined {
-    if (this.over || this.#next === undefined || this.start.message.case !== "speechStart") return undefined;
+    if (this.#over || this.#next === undefined || this.start.message.case !== "speechStart") return undefined;
     const id = this.start.message.value.id;
-    const piece = this.#pieces[this.#next];
+    const at = Math.max(0, this.#next - this.#first); // what is not kept any more leaves a gap, which the server refuses
+    const piece = this.#pieces[at];
     if (piece) {
-      const seq = BigInt(this.#next);
-      this.#next += 1;
+      const seq = BigInt(this.#first + at);
+      this.#next = this.#first + at + 1;
       return create(ClientMessageSchema, { message: { case: "audio", value: { id, seq, ...piece } } });
     }
     if (!this.#whole || this.#ended) return undefined;
     this.#ended = true;
-    return create(ClientMessageSchema, { message: { case: "speechEnd", value: { id, parts: BigInt(this.#pieces.length) } } });
+    const parts = BigInt(this.#first + this.#pieces.length);
+    return create(ClientMessageSchema, { message: { case: "speechEnd", value: { id, parts } } });
   }
 }
 
@@ -213,8 +243,7 @@ export class Outgoing {
   /** Nothing more comes of a question. */
   over(askId: string): void {
     this.#asks.delete(askId);
-    const speech = this.#speeches.get(askId);
-    if (speech) speech.over = true;
+    this.#speeches.get(askId)?.end();
     this.#speeches.delete(askId);
     this.#cancels.delete(askId);
   }

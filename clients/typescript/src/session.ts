@@ -16,6 +16,7 @@ import {
   type SessionLimits,
   type Playing,
   PlayingSchema,
+  SpeechStart_Codec,
   SpeechStartSchema,
 } from "./gen/quizglass/v1/session_pb.js";
 import { Cancelled, type ClientError, InvalidRequest, invalid, SessionLost, Status } from "./errors.js";
@@ -24,6 +25,7 @@ import type { Transport } from "./link.js";
 import { type SessionOptions, word } from "./options.js";
 import { Outgoing, type Speech } from "./outgoing.js";
 import { type Behind, type Cutter, type PictureCodec, type Sharper, Thumbnails } from "./pictures.js";
+import { Recording } from "./recording.js";
 import { type Answer, type ServerSaid, Turn } from "./turn.js";
 import { Change } from "./waiting.js";
 
@@ -36,6 +38,9 @@ const OVERLAPS = {
   queue: SessionAsk_Overlap.QUEUE,
   refuse: SessionAsk_Overlap.REFUSE,
 } as const;
+const CODECS = { pcm16: SpeechStart_Codec.PCM16, opus: SpeechStart_Codec.OPUS } as const;
+/** Before listening again, where that failed. */
+const PAUSE_MS = 1_000;
 const HEATS = { normal: DeviceState_Heat.NORMAL, warm: DeviceState_Heat.WARM, hot: DeviceState_Heat.HOT } as const;
 const LINKS = { good: DeviceState_Link.GOOD, fair: DeviceState_Link.FAIR, poor: DeviceState_Link.POOR } as const;
 
@@ -85,10 +90,21 @@ export interface SayOptions extends AskOptions {
   endsBySilence?: boolean;
   /** Tag of the spoken language, such as "en"; default: the server finds out. */
   language?: string;
+  /** What the pieces are: 16-bit PCM (default), or a packet of Opus each, whose rate and channels are its own. */
+  codec?: keyof typeof CODECS;
   /**
    * Whether the program pauses an answer at `speechStatus` PAUSE and plays on at RESUME; it says by `Turn.playing` that it does.
    */
   pauses?: boolean;
+}
+
+/** How questions are spoken into a microphone that stays open: the server ends each by silence. */
+export type ListenOptions = Omit<SayOptions, "endsBySilence">;
+
+/** A spoken question whose sound is being sent. */
+interface Begun {
+  readonly speech: Speech;
+  readonly turn: Turn;
 }
 
 /** What may be said with a question. */
@@ -242,16 +258,47 @@ export class Session implements Kept {
    * @throws InvalidRequest the server hears nothing, or an option cannot be
    */
   say(audio: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, options: SayOptions = {}): Turn {
-    this.#check();
-    if (this.limits && !this.limits.maxSpeechUs) throw invalid("audio", "the server hears nothing; ask in text");
-    const { rateHz = 16_000, channels = 1, endsBySilence = false, language = "", pauses = false } = options;
-    const [id, overlap] = [this.#name(), overlapOf(options)];
-    const about = { rateHz, channels, endsBySilence, language, pauses, overlap, request: request("", options) };
-    const speech = this.outgoing.speak(create(SpeechStartSchema, { id, ...about }));
-    const turn = this.#turn(id);
-    void this.#record(audio, speech, turn);
-    this.#keeper.stir();
+    const { speech, turn } = this.#speak(options);
+    const recording = new Recording(audio);
+    void this.#record(recording, speech, turn).finally(() => recording.close());
     return turn;
+  }
+
+  /**
+   * Ask whatever is spoken into a microphone that stays open, question after question, until its pieces end or the iteration is left.
+   *
+   * Each turn comes when its question is listened for, before its first word, and the next one when that was spoken. What was
+   * heard is `Turn.transcript`, which is empty where that was nothing. With `pauses`, the turn that is listened for has a
+   * `speechStatus` PAUSE as soon as the wearer may have begun to speak over an answer: pause it, and tell by `Turn.playing`.
+   * VOICE follows, or RESUME: play on.
+   * @param audio pieces of sound as for `say`
+   * @throws InvalidRequest the server hears nothing, or an option cannot be
+   */
+  async *listen(
+    audio: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    options: ListenOptions = {},
+  ): AsyncGenerator<Turn, void, void> {
+    const first = this.#speak({ ...options, endsBySilence: true });
+    const [recording, turns, more] = [new Recording(audio), [first.turn], new Change()];
+    let over = false;
+    const begun = (turn: Turn): void => {
+      turns.push(turn);
+      more.tell();
+    };
+    void this.#listen(recording, options, first, begun).finally(() => {
+      over = true;
+      more.tell();
+    });
+    try {
+      for (;;) {
+        const turn = turns.shift();
+        if (turn) yield turn;
+        else if (over) return;
+        else await more.next();
+      }
+    } finally {
+      recording.close();
+    }
   }
 
   /** Ask a question and wait for the whole answer; errors as those of `ask` and of `Turn.answer`. */
@@ -372,7 +419,10 @@ export class Session implements Kept {
   }
 
   failed(error: ClientError): void {
-    for (const turn of this.#turns.values()) turn.fail(error);
+    for (const turn of this.#turns.values()) {
+      turn.fail(error);
+      this.outgoing.over(turn.id);
+    }
     this.#turns.clear();
     this.#changed.tell();
   }
@@ -422,22 +472,50 @@ export class Session implements Kept {
     return turn;
   }
 
+  /** Begin a spoken question. */
+  #speak(options: SayOptions): Begun {
+    this.#check();
+    if (this.limits && !this.limits.maxSpeechUs) throw invalid("audio", "the server hears nothing; ask in text");
+    const { rateHz = 16_000, channels = 1, endsBySilence = false, language = "", pauses = false } = options;
+    const [id, overlap, codec] = [this.#name(), overlapOf(options), word("codec", options.codec, CODECS) ?? CODECS.pcm16];
+    const about = { rateHz, channels, codec, endsBySilence, language, pauses, overlap, request: request("", options) };
+    const speech = this.outgoing.speak(create(SpeechStartSchema, { id, ...about }));
+    const turn = this.#turn(id);
+    this.#keeper.stir();
+    return { speech, turn };
+  }
+
   /** Send what is recorded, until it ends, or the server has heard enough. */
-  async #record(audio: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, speech: Speech, turn: Turn): Promise<void> {
+  async #record(recording: Recording, speech: Speech, turn: Turn): Promise<void> {
     try {
-      for await (const piece of audio) {
-        if (speech.over || this.#keeper.failure) break;
-        speech.add(piece.slice(), this.#playing); // theirs may change while it is on its way
+      while (!speech.over && !this.#keeper.failure) {
+        const piece = await recording.next();
+        if (!piece) break;
+        speech.add(piece, this.#playing);
         this.outgoing.recorded();
       }
     } catch (error) {
-      this.outgoing.say({ case: "cancel", value: { askId: turn.id } });
+      if (!this.#keeper.failure) this.outgoing.say({ case: "cancel", value: { askId: turn.id } });
       turn.fail(new InvalidRequest(`the sound cannot be recorded: ${String(error)}`, Status.INVALID_ARGUMENT, { reason: "AUDIO" }));
       this.#forget(turn.id);
+      recording.close();
       return;
     }
     speech.complete();
     this.outgoing.recorded();
+  }
+
+  /** Send question after question of a microphone that stays open, whether their turns are read or not. */
+  async #listen(recording: Recording, options: ListenOptions, first: Begun, begun: (turn: Turn) => void): Promise<void> {
+    for (let { speech, turn } = first; ; begun(turn)) {
+      await this.#record(recording, speech, turn);
+      await speech.finished;
+      recording.giveBack(speech.left);
+      if (turn.failed && !recording.ended) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      if (recording.ended || this.#keeper.failure) break;
+      ({ speech, turn } = this.#speak({ ...options, endsBySilence: true }));
+    }
+    recording.close();
   }
 
   /** Questions that were half answered cannot be taken up again in a new session. */

@@ -67,6 +67,11 @@ export class Turn implements AsyncIterable<TurnSaid> {
     return this.#answered;
   }
 
+  /** Whether it has failed. */
+  get failed(): boolean {
+    return this.#error !== undefined;
+  }
+
   /** Whether nothing more comes of it. */
   get over(): boolean {
     return this.#over;

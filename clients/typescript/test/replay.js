@@ -1,7 +1,7 @@
 // Carries out a scenario (clients/conformance/README.md) with a session, and compares what came out.
 
 import assert from "node:assert/strict";
-import { Segment_State } from "../dist/gen/quizglass/v1/session_pb.js";
+import { Segment_State, SpeechStatus_State } from "../dist/gen/quizglass/v1/session_pb.js";
 import { Posture, Restored } from "../dist/node.js";
 
 /** @typedef {import("../dist/node.js").Session} Session */
@@ -16,11 +16,16 @@ export async function eventually(fits, what) {
   }
 }
 
-/** Sound that counts as a voice, in pieces of a tenth of a second. @param {number} seconds */
-export function* tone(seconds) {
-  const samples = Int16Array.from({ length: seconds * 16_000 }, (_, at) => 8_000 * Math.sin((2 * Math.PI * 220 * at) / 16_000));
-  for (let at = 0; at < samples.length; at += 1600) yield new Uint8Array(samples.slice(at, at + 1600).buffer);
+/** Tones, of so many hertz for so many seconds, and silence (0 hertz), in pieces of a tenth of a second. @param {[number, number][]} sound */
+export function* tenths(sound) {
+  const samples = sound.flatMap(([hertz, seconds]) =>
+    Array.from({ length: Math.round(seconds * 16_000) }, (_, at) => 8_000 * Math.sin((2 * Math.PI * hertz * at) / 16_000)),
+  );
+  for (let at = 0; at < samples.length; at += 1600) yield new Uint8Array(Int16Array.from(samples.slice(at, at + 1600)).buffer);
 }
+
+/** Sound that counts as a voice. @param {number} seconds */
+export const tone = (seconds) => tenths([[220, seconds]]);
 
 const snake = (/** @type {string} */ name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
@@ -49,6 +54,8 @@ class Following {
   heard;
   /** Bytes of sound, by segment. @type {number[]} */
   sounds = [];
+  /** How far a spoken question came, LISTENING left out. @type {string[]} */
+  states = [];
   /** @type {any} */
   error;
   over = false;
@@ -64,6 +71,9 @@ class Following {
       for await (const said of this.turn) {
         if (said.case === "turn") this.updates.push(said.value);
         if (said.case === "transcript" && said.value.final) this.heard = said.value.text;
+        if (said.case === "speechStatus" && said.value.state !== SpeechStatus_State.LISTENING) {
+          this.states.push(/** @type {string} */ (SpeechStatus_State[said.value.state]));
+        }
         if (said.case === "speech") {
           this.sounds[said.value.segment] = (this.sounds[said.value.segment] ?? 0) + said.value.data.length;
         }
@@ -93,6 +103,7 @@ class Following {
   /** Every event of it, once and in order. @param {any} expected */
   check(expected) {
     assert.equal(this.heard, expected.heard ?? this.heard);
+    assert.deepEqual(this.states, expected.states ?? this.states);
     assert.deepEqual(this.sounds, expected.sounds ?? this.sounds);
     const numbers = this.updates.map((update) => Number(update.event?.seq));
     assert.deepEqual(numbers, numbers.map((_, at) => at + 1));
@@ -171,9 +182,15 @@ export class Replay {
       const frame = this.frames[step.frame];
       const turn = this.session.ask(step.question, { ...(frame && { frame }), overlap: step.overlap ?? "interrupt" });
       this.turns[step.ask] = new Following(turn);
+    } else if (step.say && step.opus) {
+      const packets = (await this.stage.do({ opus: step.opus })).map((/** @type {string} */ each) => Buffer.from(each, "base64"));
+      this.turns[step.say] = new Following(this.session.say(packets, { codec: "opus" }));
     } else if (step.say) {
       const frame = this.frames[step.frame];
-      this.turns[step.say] = new Following(this.session.say(tone(step.seconds), frame && { frame }));
+      const turn = this.session.say(tenths(step.sound), { endsBySilence: step.ends_by_silence ?? false, ...(frame && { frame }) });
+      this.turns[step.say] = new Following(turn);
+    } else if (step.listen) {
+      await this.#hear(step);
     } else if (step.after) {
       const turn = this.#turn(step.after);
       const enough = () => (step.events ? turn.updates.length >= step.events : turn.segments.length >= step.segments);
@@ -185,6 +202,25 @@ export class Replay {
     else if (step.links) await eventually(() => this.session.links >= step.links, JSON.stringify(step));
     else if (step.mark === "up") this.marked = await this.stage.do({ up: null });
     else throw new Error(`${JSON.stringify(step)} is no step`);
+  }
+
+  /** Open a microphone, and follow its turns by these names; what comes after them is nothing. @param {any} step */
+  async #hear({ listen, sound, over, pauses = false, overlap = "interrupt" }) {
+    const played = over && this.#turn(over).turn;
+    function* microphone() {
+      let at = 0;
+      for (const piece of tenths(sound)) {
+        played?.playing(at++ / 10);
+        yield piece;
+      }
+    }
+    const names = [...listen];
+    for await (const turn of this.session.listen(microphone(), { pauses, overlap })) {
+      const following = new Following(turn);
+      const name = names.shift();
+      if (name) this.turns[name] = following;
+      else await eventually(() => following.over && following.heard === "", "nothing is heard behind the last question");
+    }
   }
 
   async #anew() {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import * as browser from "../dist/browser.js";
 import * as node from "../dist/node.js";
-import { eventually } from "./replay.js";
+import { eventually, tenths } from "./replay.js";
 import { Stage } from "./stage.js";
 
 const stage = new Stage();
@@ -230,4 +230,38 @@ test("an answer is paused when the wearer may be speaking over it, and played on
   }
   assert.deepEqual(states, [1, 4, 5, 3]);
   await session.close();
+});
+
+test("a microphone that stays open is let go when its turns are read no more, or when it fails", async () => {
+  const targets = await stage.do({ begin: { hears: ["What is this?", "And this?"] } });
+  const session = await node.openSession(targets.grpc);
+  let left = false;
+  async function* microphone() {
+    try {
+      for (let round = 0; round < 2; round++) yield* tenths([[220, 1], [0, 1]]);
+      for (;;) {
+        yield* tenths([[0, 0.1]]);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    } finally {
+      left = true;
+    }
+  }
+  const heard = [];
+  for await (const turn of session.listen(microphone(), { overlap: "queue" })) {
+    heard.push((await turn.transcript()).text);
+    if (heard.length === 2) break;
+  }
+  assert.deepEqual(heard, ["What is this?", "And this?"]);
+  await eventually(() => left, "the microphone is let go");
+  async function* broken() {
+    yield* tenths([[220, 0.5]]);
+    throw new Error("unplugged");
+  }
+  for await (const turn of session.listen(broken())) {
+    await assert.rejects(turn.transcript(), { reason: "AUDIO" });
+    assert.equal(turn.failed, true);
+  }
+  await session.close();
+  await assert.rejects(session.listen(broken()).next(), { name: "Cancelled" });
 });

@@ -1,6 +1,7 @@
 """The Python client replays the scenarios that every client has to (clients/conformance/README.md)."""
 
 import asyncio
+import base64
 import json
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +16,8 @@ from quizglass.session import (
     OutputProfile,
     PostureChange,
     SegmentState,
+    SpeechState,
+    SpeechStatus,
     SpeechTranscript,
     TurnUpdate,
 )
@@ -22,7 +25,7 @@ from quizglass_client import AsyncSession, ClientError, LinkLost, LinkRestored
 from tests.support.sessions import conformance
 from tests.support.sessions.conformance import ConformanceStage
 from tests.support.sessions.session_links import WAIT_S, eventually
-from tests.support.sessions.speech import tone
+from tests.support.sessions.speech import silence, tone
 
 SCENARIOS = sorted((Path(__file__).parents[3] / "clients" / "conformance").glob("*.json"))
 KINDS = {
@@ -39,6 +42,12 @@ KINDS = {
 """Events by the names of their fields in the protocol."""
 
 
+def tenths(sound):
+    """Sound of a scenario in pieces of a tenth of a second."""
+    made = b"".join(tone(seconds, hertz=hertz) if hertz else silence(seconds) for hertz, seconds in sound)
+    return [made[at : at + 3200] for at in range(0, len(made), 3200)]
+
+
 class Following:
     """One turn, followed as it comes."""
 
@@ -48,6 +57,7 @@ class Following:
         self.heard = None
         self.sounds = {}
         self.closer = []
+        self.states = []
         self.error = None
         self._task = asyncio.create_task(self._follow())
 
@@ -58,6 +68,8 @@ class Following:
                     self.updates.append(said)
                 if isinstance(said, SpeechTranscript) and said.final:
                     self.heard = said.text
+                if isinstance(said, SpeechStatus) and said.state is not SpeechState.LISTENING:
+                    self.states.append(said.state.upper())
                 if isinstance(said, AnswerAudio):
                     self.sounds[said.segment] = self.sounds.get(said.segment, 0) + len(said.data)
                 if isinstance(said, NeedFrame):
@@ -84,6 +96,7 @@ class Following:
     def check(self, expected):
         """All that was reported about it, once and in order."""
         assert self.heard == expected.get("heard", self.heard)
+        assert self.states == expected.get("states", self.states)
         sounds = list(self.sounds.values())
         assert sounds == expected.get("sounds", sounds)
         assert [update.seq for update in self.updates] == list(range(1, len(self.updates) + 1))
@@ -145,11 +158,17 @@ class Replay:
                 frame = self.frames[more["frame"]] if "frame" in more else b""
                 overlap = more.get("overlap", "interrupt")
                 self.turns[name] = Following(await self.session.ask(question, frame=frame, overlap=overlap))
-            case {"say": name, "seconds": seconds, **more}:
+            case {"say": name, "opus": seconds}:
+                packets = map(base64.b64decode, await self.stage.do({"opus": seconds}))
+                self.turns[name] = Following(await self.session.say(packets, codec="opus"))
+            case {"say": name, "sound": sound, **more}:
                 frame = self.frames[more["frame"]] if "frame" in more else b""
-                sound = tone(seconds)
-                pieces = (sound[at : at + 3200] for at in range(0, len(sound), 3200))
-                self.turns[name] = Following(await self.session.say(pieces, frame=frame))
+                silence = more.get("ends_by_silence", False)
+                turn = await self.session.say(tenths(sound), frame=frame, ends_by_silence=silence)
+                self.turns[name] = Following(turn)
+            case {"listen": names, "sound": sound, **more}:
+                over, pauses = self.turns.get(more.get("over")), more.get("pauses", False)
+                await self.listen(names, tenths(sound), over, pauses=pauses, overlap=more.get("overlap", "interrupt"))
             case {"after": name, "events": count}:
                 await eventually(lambda: len(self.turns[name].updates) >= count)
             case {"after": name, "segments": count}:
@@ -182,6 +201,24 @@ class Replay:
                 self.marked = await self.stage.do({"up": None})
             case _:
                 raise AssertionError(f"{step} is no step")
+
+    async def listen(self, names, pieces, over, **options):
+        """Open a microphone, and follow its turns by these names; what comes after them is nothing."""
+
+        async def microphone():
+            for at, piece in enumerate(pieces):
+                if over is not None:
+                    await over.turn.playing(at / 10)
+                yield piece
+
+        left = list(names)
+        async for turn in self.session.listen(microphone(), **options):
+            following = Following(turn)
+            if left:
+                self.turns[left.pop(0)] = following
+            else:
+                await following.over()
+                assert following.heard == ""
 
     async def check(self, scenario):
         for name, expected in scenario["turns"].items():

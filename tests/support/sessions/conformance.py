@@ -32,8 +32,9 @@ from quizglass_server.web.http.server import WebServer
 from quizglass_server.web.routes import open_listener
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage
+from tests.support.sessions import opus
 from tests.support.sessions.session_links import WAIT_S, words
-from tests.support.sessions.speech import SpeechStage
+from tests.support.sessions.speech import SpeechStage, tone
 
 LIVELY = {
     "directory.PROGRESS_S": 0.5,
@@ -169,7 +170,12 @@ class ConformanceStage:
     async def do_sounds(self, _: object) -> list[float]:
         """Seconds of sound that the recogniser was given, speech by speech."""
         heard = [each for stage, _ in self._stages if isinstance(stage, SpeechStage) for each in stage.hearing.heard]
-        return [len(each) / 32_000 for each in heard]
+        return [round(len(each) / 32_000, 2) for each in heard]
+
+    async def do_opus(self, seconds: float) -> list[str]:
+        """A tone of so many seconds as packets of Opus, in base64."""
+        packets = opus.encoded(tone(seconds, rate_hz=48_000))
+        return [base64.b64encode(packet).decode() for packet in packets]
 
     async def do_seen(self, _: object) -> list[int]:
         """Pixels of the longer sides of the pictures that assistants were given, in order; 0 where there was none."""

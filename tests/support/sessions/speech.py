@@ -27,10 +27,10 @@ CANARY = b"\x5a\x11\x5a\x11\x5a\x11\x5a\x11"
 """Samples that are in no other sound."""
 
 
-def tone(seconds: float, *, rate_hz: int = RATE_HZ, channels: int = 1) -> bytes:
+def tone(seconds: float, *, rate_hz: int = RATE_HZ, channels: int = 1, hertz: float = 220) -> bytes:
     """Sound that counts as a voice."""
     at = np.arange(round(seconds * rate_hz)) / rate_hz
-    samples = (LOUD * np.sin(2 * np.pi * 220 * at)).astype("<i2")
+    samples = (LOUD * np.sin(2 * np.pi * hertz * at)).astype("<i2")
     return np.repeat(samples, channels).tobytes()
 
 

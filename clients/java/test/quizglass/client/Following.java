@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import quizglass.v1.Segment;
+import quizglass.v1.SpeechStatus;
 import quizglass.v1.TurnUpdate;
 
 /** One turn, followed as it comes on a thread of its own. */
@@ -27,6 +28,9 @@ final class Following {
 
   /** Bytes of sound by segment. */
   private final Map<Integer, Integer> sounds = new ConcurrentSkipListMap<>();
+
+  /** How far a spoken question came, LISTENING left out. */
+  private final List<String> states = new CopyOnWriteArrayList<>();
 
   private volatile String heard = "";
   private final CompletableFuture<ClientException> outcome = new CompletableFuture<>();
@@ -49,6 +53,9 @@ final class Following {
   private void take(TurnSaid said) {
     if (said instanceof TurnSaid.Updated updated) updates.add(updated.update());
     if (said instanceof TurnSaid.Heard what && what.transcript().getFinal()) heard = what.transcript().getText();
+    if (said instanceof TurnSaid.Listening listening && listening.status().getState() != SpeechStatus.State.STATE_LISTENING) {
+      states.add(listening.status().getState().name().replace("STATE_", ""));
+    }
     if (said instanceof TurnSaid.Sounding sounding) {
       sounds.merge(sounding.audio().getSegment(), sounding.audio().getData().size(), Integer::sum);
     }
@@ -84,6 +91,7 @@ final class Following {
       if (kinds.isEmpty() || !kinds.get(kinds.size() - 1).equals(kind)) kinds.add(kind);
     }
     if (expected.has("heard")) assertEquals(expected.get("heard").getAsString(), heard);
+    if (expected.has("states")) assertEquals(strings(expected.get("states")), states);
     if (expected.has("error")) {
       assertEquals(expected.get("error").getAsString(), error == null ? "none" : error.getClass().getSimpleName());
       if (expected.has("reason")) assertEquals(expected.get("reason").getAsString(), error.reason());

@@ -3,6 +3,7 @@ package quizglass.client;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.protobuf.ByteString;
@@ -10,6 +11,7 @@ import com.google.protobuf.Descriptors.FieldDescriptor;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -30,7 +32,6 @@ import quizglass.v1.SpeechStart;
 final class Replay {
   private static final long WAIT_S = 20;
   private static final int RATE_HZ = 16_000;
-  private static final byte[] TENTH = tenth();
 
   private final Stage stage;
   private final JsonObject scenario;
@@ -140,21 +141,41 @@ final class Replay {
     return session.ask(request.build(), SessionAsk.Overlap.valueOf("OVERLAP_" + overlap.toUpperCase(Locale.ROOT)));
   }
 
-  /** Say a tone, in pieces of a tenth of a second. */
-  private Turn say(JsonObject step) {
+  /** Say tones and silence, in pieces of a tenth of a second, or packets of Opus. */
+  private Turn say(JsonObject step) throws Exception {
     AskRequest.Builder request = AskRequest.newBuilder();
     if (step.has("frame")) request.addFrames(Frame.newBuilder().setSha256(frames.get(step.get("frame").getAsString())));
-    try (Spoken spoken = session.say(SpeechStart.newBuilder().setRequest(request).build())) {
-      long tenths = Math.round(10 * step.get("seconds").getAsDouble());
-      for (long at = 0; at < tenths; at++) spoken.add(TENTH);
+    SpeechStart.Builder start = SpeechStart.newBuilder().setRequest(request);
+    start.setEndsBySilence(step.has("ends_by_silence") && step.get("ends_by_silence").getAsBoolean());
+    if (step.has("opus")) start.setCodec(SpeechStart.Codec.CODEC_OPUS);
+    List<byte[]> pieces = step.has("opus") ? packets(step) : tenths(step.getAsJsonArray("sound"));
+    try (Spoken spoken = session.say(start.build())) {
+      pieces.forEach(spoken::add);
       return spoken.turn();
     }
   }
 
-  /** A tenth of a second of a tone of 220 Hz. */
-  private static byte[] tenth() {
+  private List<byte[]> packets(JsonObject step) throws Exception {
+    return Following.strings(stage.command("opus", step.get("opus"))).stream().map(Base64.getDecoder()::decode).toList();
+  }
+
+  /** Tones, of so many hertz for so many seconds, and silence (0 hertz), in pieces of a tenth of a second. */
+  private static List<byte[]> tenths(JsonArray sound) {
+    List<byte[]> pieces = new ArrayList<>();
+    for (JsonElement each : sound) {
+      double hertz = each.getAsJsonArray().get(0).getAsDouble();
+      long tenths = Math.round(10 * each.getAsJsonArray().get(1).getAsDouble());
+      for (int at = 0; at < tenths; at++) pieces.add(tenth(hertz, at * RATE_HZ / 10));
+    }
+    return pieces;
+  }
+
+  /** A tenth of a second of a tone, from one of its samples on. */
+  private static byte[] tenth(double hertz, int from) {
     ByteBuffer sound = ByteBuffer.allocate(2 * RATE_HZ / 10).order(ByteOrder.LITTLE_ENDIAN);
-    for (int at = 0; sound.hasRemaining(); at++) sound.putShort((short) (8_000 * Math.sin(2 * Math.PI * 220 * at / RATE_HZ)));
+    for (int at = from; sound.hasRemaining(); at++) {
+      sound.putShort((short) (8_000 * Math.sin(2 * Math.PI * hertz * at / RATE_HZ)));
+    }
     return sound.array();
   }
 
