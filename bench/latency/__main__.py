@@ -34,6 +34,8 @@ SECTIONS = {
     "memory": ("start", "memory"),
     "script": ("script", "run"),
     "honest": ("honest", "run"),
+    "photographs": ("photographs", "demo"),
+    "photographs-starter": ("photographs", "starter"),
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _PEER = "a9cde71c"
@@ -57,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             questions=args.questions,
             threads=args.threads,
             peer=_peer(args.peer, folder),
+            photographs=args.photographs,
+            photograph_bundle=args.photograph_bundle.resolve(),
             say=say,
         )
         runner.measure(lambda name: _run(name, setup), **settings, bundle=weights(setup.bundle))
@@ -90,6 +94,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peer", default=_PEER, help=f"commit that is compared with, or none (default: {_PEER})")
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--checkpoints", type=Path, default=Path("models/starter/checkpoints"))
+    parser.add_argument("--photographs", type=Path, default=Path("work/demo"), help="where PyPI's are kept")
+    parser.add_argument(
+        "--photograph-bundle", type=Path, default=Path("work/demo/quotes"), help="of `photographs`; see `make demo`"
+    )
     return parser.parse_args(arguments)
 
 

@@ -34,6 +34,10 @@ class Setup:
     """Of the planner and its peer."""
     peer: PeerTree | None
     """None: there is none to compare with."""
+    photographs: Path
+    """Where PyPI's photographs are kept."""
+    photograph_bundle: Path
+    """What the section `photographs` serves."""
     say: Callable[[str], None]
 
     def count(self, full: int, quick: int) -> int:

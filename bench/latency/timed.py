@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -68,10 +69,17 @@ class Pair:
 
 def ask(client: Client, question: Question, frame: bytes, *, explain: bool = False) -> tuple[TimedTurn, Answer]:
     """Ask, and time it."""
+    return ask_of(client, question.text, frame, history=question.history, explain=explain)
+
+
+def ask_of(
+    client: Client, text: str, frame: bytes, *, history: Sequence[tuple[str, str]] = (), explain: bool = False
+) -> tuple[TimedTurn, Answer]:
+    """The same of any question."""
     events: list[Event] = []
     first = None
     began = perf_counter()
-    for event in client.ask(question.text, frame, history=question.history, budget=_BUDGET_S, explain=explain):
+    for event in client.ask(text, frame, history=history, budget=_BUDGET_S, explain=explain):
         events.append(event)
         if first is None and isinstance(event.payload, AnswerDelta):
             first = (perf_counter() - began) * 1e3

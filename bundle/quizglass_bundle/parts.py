@@ -239,7 +239,8 @@ class ReaderPart(RolePart):
     engine: Literal["rapidocr"]
     kind: Literal["reader"]
     gate: Probability | None = None
-    """Probability of words from which a picture is read at all; 0 reads every picture. None: as the gate was fitted."""
+    """Probability of words from which a picture is read at all; 0 reads every picture, whatever is asked. None: as the
+    gate was fitted."""
 
     @property
     def sees_pictures(self) -> bool:

@@ -94,6 +94,8 @@ class Models(table.Models):
         self.read_parts: list[Region | None] = []
         self.prepared_with: Values | None = None
         """What was known when the generator last looked ahead."""
+        self.reads_all = False
+        """Whether the reader is to read every picture."""
         self.needs = frozenset(EXAMPLE)
         """Values that prompts name."""
         self.sees = True

@@ -47,6 +47,11 @@ Corners = Sequence[Sequence[float]]
 class Reader(Protocol):
     """Reads printed words in pictures (OCR)."""
 
+    @property
+    def reads_all(self) -> bool:
+        """Whether every picture is to be read, whatever it shows and whatever is asked."""
+        ...
+
     async def loaded(self) -> None:
         """Load what it reads with, unless that is done. Raises EngineFailed where it cannot be loaded."""
         ...
@@ -91,6 +96,11 @@ class RapidOcrReader:
         self._scale = 1.0
         self._beginning = Lock()
         self._loading: Future[Any] | None = None
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether the gate lets every picture through, as the bundle may have it."""
+        return self._gate.least <= 0
 
     async def loaded(self) -> None:
         """Wait until it can read. Raises EngineFailed where its models cannot be loaded."""

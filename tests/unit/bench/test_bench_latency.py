@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
+from bench.latency.lettered import photographed, surfaces
 from bench.latency.peer import PeerTree, of_tree
+from bench.latency.photographs import WordQuestion, WordTurn
 from bench.latency.spans import BETWEEN, BEYOND, GENERATOR, TOTAL, means, spans
 from bench.latency.timed import TimedTurn
 from bench.latency.turns import stages, turn_rows
+from bench.own.judge import says_any
 from quizglass.values import FinishReason, StageTiming, StepEnded
 from quizglass_client import Answer, Done
 from quizglass_client.types import Event
@@ -87,3 +93,29 @@ def test_a_peer_runs_the_packages_of_its_tree(tmp_path: Path) -> None:
     with of_tree(PeerTree("0000000", tmp_path)):
         assert subprocess.run(ask, check=True, capture_output=True, text=True).stdout == "of the tree\n"
     assert str(tmp_path) not in os.environ.get("PYTHONPATH", "")
+
+
+def test_what_is_asked_about_words_stands_on_what_is_drawn() -> None:
+    asked = [(surface, gold) for surface in surfaces() for _, gold in surface.asked]
+    assert len(asked) == 150
+    assert [(surface.lines, gold) for surface, gold in asked if not says_any(" ".join(surface.lines), gold)] == []
+
+
+def test_a_sign_is_drawn_into_a_part_of_a_photograph_in_the_same_way_each_time() -> None:
+    out = io.BytesIO()
+    Image.new("RGB", (900, 600), (90, 120, 60)).save(out, "PNG")
+    plain, lettered = (photographed(out.getvalue(), each, "a place") for each in (None, surfaces()[0]))
+    assert lettered == photographed(out.getvalue(), surfaces()[0], "a place")
+    one, other = (np.asarray(Image.open(io.BytesIO(each))).astype(int) for each in (plain, lettered))
+    assert one.shape == other.shape == (427, 640, 3)
+    changed = (abs(one - other).max(axis=2) > 40).mean()
+    assert 0.01 < changed < 0.5
+
+
+def test_a_turn_knows_an_answer_that_was_read_and_is_right_where_it_says_it() -> None:
+    question = WordQuestion("words/0", "When do they open?", b"", True, ("6:30", "6 30"))
+    told = Answer.of([Event("0" * 32, 1, 0.1, Done(answer="I don't know", finish_reason=FinishReason.COMPLETE))])
+    known = WordTurn(question, TimedTurn(told, 1.0, None), "BAKERY Open 6:30 to 17:00")
+    assert (known.knows, known.right, known.read) == (True, False, False)
+    assert not WordTurn(question, known.timed, "BAKERY").knows
+    assert question.right("At 6:30.")

@@ -13,6 +13,7 @@ from quizglass_server.assistant.turn.resources import Resources, WordsRead, once
 from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
+from quizglass_server.roles.reader import READER
 from quizglass_server.roles.tagger import TAGGER
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.read import asks_to_read, domain_of, find_words, may_ask_for_words, read_words, tags_of
@@ -31,7 +32,8 @@ class PictureContext:
         resources: has the words and tags of pictures seen before, and what fills roles.
         journal: takes the words as evidence.
         while_reading: called when words begin to be read, which takes a while.
-        words_later: whether words are left unread until `read`, unless they are known or asked about.
+        words_later: whether words are left unread until `read`, unless they are known or asked about, or the reader
+            reads every picture.
         published: whether the picture is not tagged.
     """
 
@@ -56,7 +58,9 @@ class PictureContext:
         self._judged = asyncio.Event()
         self._words: asyncio.Task[str] | None = None
         known = turn.picture is not None and resources.words.get(turn.picture.key) is not None
-        if known or not words_later or may_ask_for_words(turn.question):
+        reader = resources.models[READER]
+        always = not words_later or (reader is not None and reader.reads_all)
+        if known or always or may_ask_for_words(turn.question):
             self._reading()
         self._routed = turn.picture is not None and resources.filling(domain_of.role) is not None
         self._domain: asyncio.Task[str] | None = None

@@ -40,6 +40,14 @@ async def test_a_picture_without_words_is_not_read_and_the_timings_say_so() -> N
     assert done(events).skipped == ()
 
 
+@pytest.mark.parametrize(("always", "read"), [(False, []), (True, [PART])])
+async def test_a_reader_of_every_picture_reads_where_no_question_asks_for_words(always: bool, read: list) -> None:
+    world = World()
+    world.models.lettered, world.models.lines, world.models.reads_all = PART, ["Velmora"], always
+    await world.ask(turn("What colour is this?"))
+    assert world.models.read_parts == read
+
+
 async def test_only_the_part_that_may_show_words_is_read() -> None:
     world = World()
     world.models.lettered, world.models.lines = PART, ["Velmora"]
