@@ -5,6 +5,8 @@ Draws files of every format that can be imported, some damaged, some odd, some t
 sees: what is neither found in the knowledge nor named by the import is a silent loss. Inputs that failed stay in the
 work directory. The same seed draws the same inputs.
 
+Section `articles` imports many articles of one benchmark's knowledge in place of that.
+
 To add a format, write a module in `bench/imports/inputs` with `draw(random, folder) -> Drawn` and name it in `SHARES`.
 """
 
@@ -22,6 +24,7 @@ from random import Random
 
 from bench import sections
 from bench.fingerprints import weights
+from bench.imports import articles
 from bench.imports.drawing import Drawn
 from bench.imports.judging import arrived, losses
 from bench.imports.running import Ran, run_import
@@ -42,7 +45,9 @@ SHARES = {
     "wiki": 8,
 }
 """How many of a hundred inputs are of each format; each is a section, and a module of `bench/imports/inputs`."""
-_MEMORY_MIB, _LONGEST_S = 1024, 20
+ARTICLES = "articles"
+SECTIONS = (*SHARES, ARTICLES)
+_LONGEST_S = 20
 _TIMEOUT_S = 120.0
 
 
@@ -62,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
     args = _arguments(arguments)
     folder: Path = args.workdir.resolve() / "imports-inputs"
-    runner = sections.Runner("imports", SHARES, args)
+    runner = sections.Runner("imports", SECTIONS, args)
     count = 2 * len(SHARES) if args.quick else args.count
     with runner.status() as say:
         setup = Setup(args.seed, count, folder, args.bundle.resolve(), say)
@@ -71,7 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(kind: str, setup: Setup) -> Part:
-    """All inputs of one format against one server."""
+    """All inputs of one format against one server, or the articles."""
+    if kind == ARTICLES:
+        return articles.run(setup.say, min(articles.COUNT, 200 * setup.count))
     draw: Callable[[Random, Path], Drawn] = import_module(f"bench.imports.inputs.{kind}").draw
     folder = setup.folder / kind
     shutil.rmtree(folder, ignore_errors=True)
@@ -108,7 +115,7 @@ class _Tried:
         self._words += len(drawn.seen) + len(drawn.pictures)
         self._lost += bool(lost)
         self._crashed += bool(ran.crash)
-        costly = ran.peak_mib > _MEMORY_MIB or ran.seconds > _LONGEST_S
+        costly = ran.peak_mib > articles.MEMORY_MIB or ran.seconds > _LONGEST_S
         if lost or ran.crash or costly:
             about = {"number": number, "state": drawn.state, "what": drawn.what, "path": drawn.path.name}
             cost = {"seconds": round(ran.seconds, 1), "mib": round(ran.peak_mib)}
@@ -123,14 +130,14 @@ class _Tried:
             Row(f"{self._kind}: inputs ({drawn}); words and pictures that plain readers see", self._words, ""),
             at_most(f"{self._kind}: inputs of which something was lost without a word", self._lost, "", 0),
             at_most(f"{self._kind}: crashes", self._crashed, "", 0),
-            at_most(f"{self._kind}: memory of an import, at most", peak_mib, "MiB", _MEMORY_MIB),
+            at_most(f"{self._kind}: memory of an import, at most", peak_mib, "MiB", articles.MEMORY_MIB),
             at_most(f"{self._kind}: time of an import, at most", longest, "s", _LONGEST_S),
         ]
         return Part(rows, {"failed": self.failed})
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = sections.arguments("imports", __doc__, SHARES)
+    parser = sections.arguments("imports", __doc__, SECTIONS)
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--seed", type=int, default=1, help="of all that is drawn")
     parser.add_argument("--count", type=int, default=1000, help="inputs, of all formats together")

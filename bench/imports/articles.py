@@ -1,19 +1,17 @@
-"""`python -m bench.imports.articles [--articles N] [--characters N]`: what a benchmark's knowledge takes to import.
+"""What a benchmark's knowledge takes to import, of which no input is odd or damaged: section `articles`.
 
 Writes a file in the form of Encyclopedic-VQA's knowledge (2 M articles, 15 GB), and reads and imports it in a process
-of its own, whose largest memory is printed after each eighth of the articles: what stays flat is so at any size.
+of its own, whose largest memory is told after each eighth of the articles: what stays flat is so at any size.
 The server acknowledges without storing: what a store takes is measured in `bench.knowledge`.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -23,13 +21,21 @@ from typing import Any
 
 import grpc
 
+from bench.results import Row, at_most
+from bench.sections import Part
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from quizglass_client import Client
 from quizglass_lab.knowledge.finding import find
 from quizglass_lab.knowledge.importing import import_once
 
+COUNT = 200_000
+MEMORY_MIB = 1024
+"""Of an import."""
 _PARTS = 8
 _WORDS = [f"word{number}" for number in range(4000)]
+
+Told = tuple[int, float, float]
+"""Articles so far, seconds, and the largest memory in MiB."""
 
 
 def write_articles(path: Path, count: int, characters: int) -> None:
@@ -90,12 +96,8 @@ def _import(path: Path, count: int, port: int, told: Connection) -> None:
     told.send(None)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Measure and print a table in Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--articles", type=int, default=200_000)
-    parser.add_argument("--characters", type=int, default=4000)
-    args = parser.parse_args(arguments)
+def run(say: Callable[[str], None], count: int, characters: int = 4000) -> Part:
+    """Write and import so many articles of so many characters; rows of time and memory."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     server = context.Process(target=_serve, args=(theirs,))
@@ -103,19 +105,38 @@ def main(arguments: list[str] | None = None) -> int:
     port = ours.recv()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "encyclopedic_kb_wiki.json"
-        write_articles(path, args.articles, args.characters)
-        print(f"{args.articles:,} articles, {path.stat().st_size / 1e9:.2f} GB")
-        print("| articles | seconds | largest memory, MiB |\n|---|---|---|")
+        say(f"articles: writing {count:,}")
+        write_articles(path, count, characters)
+        gigabytes = path.stat().st_size / 1e9
         mine, its = context.Pipe()
-        reader = context.Process(target=_import, args=(path, args.articles, port, its))
+        reader = context.Process(target=_import, args=(path, count, port, its))
         reader.start()
+        told: list[Told] = []
         while (row := mine.recv()) is not None:
-            print(f"| {row[0]:,} | {row[1]:.0f} | {row[2]:.0f} |", flush=True)
+            told.append(row)
+            say(f"articles: {row[0]:,} imported")
         reader.join()
     ours.send("stop")
     server.join()
-    return 0
+    return Part(rows(told, gigabytes), {"articles, seconds, MiB": told})
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def rows(told: Sequence[Told], gigabytes: float) -> list[Row]:
+    """Time and memory of the whole, and what memory grows by.
+
+    Args:
+        told: articles, seconds and largest memory so far; the first before any article, the last of all.
+        gigabytes: of the file.
+
+    Raises:
+        ValueError: the import ended before all articles were read.
+    """
+    if len(told) <= _PARTS:
+        raise ValueError(f"the import told {len(told)} of {_PARTS + 1} states; see why with the file that it was given")
+    (_, _, empty), (count, seconds, most) = told[0], told[-1]
+    name = f"articles: {count:,} of Encyclopedic-VQA's form ({gigabytes:.2f} GB)"
+    return [
+        Row(f"{name}, time of the import", seconds, "s"),
+        at_most(f"{name}, memory of the import, at most", most, "MiB", MEMORY_MIB),
+        Row(f"{name}, memory that 1,000 articles add", 1000 * (most - empty) / count, "MiB"),
+    ]

@@ -59,10 +59,9 @@ async def _ask(setup: Setup, part: Part, kind: str, stock: Stock, without: Async
         ways = [("without", without, pictures[0]), ("given", given, pictures[1])]
         for name, client, picture in ways if number % 2 else reversed(ways):
             took[name] = await _turn(client, question.text, picture)
-        (alone_ms, _, _), (given_ms, reason, step_ms) = took["without"], took["given"]
-        if not reason and step_ms is None:
-            reason = UNSEARCHED
-        added.setdefault(reason or ASKED, []).append(given_ms - alone_ms)
+        (alone_ms, _), (given_ms, done) = took["without"], took["given"]
+        reason, step_ms = left_out(done)
+        added.setdefault(reason, []).append(given_ms - alone_ms)
         waited += [step_ms] if step_ms is not None and reason == "BUDGET" else []
     part.rows += rows(kind, added, waited)
     part.data[kind] = {"added_ms": added, "waited_ms": waited}
@@ -94,14 +93,28 @@ def rows(kind: str, added: dict[str, list[float]], waited: Sequence[float]) -> l
     return table
 
 
-async def _turn(client: AsyncClient, text: str, picture: bytes) -> tuple[float, str, float | None]:
-    """Milliseconds of a turn, why the source was left out (empty: it was not), and those that it was waited for."""
-    began, reason, waited = perf_counter(), "", None
+def left_out(done: Done) -> tuple[str, float | None]:
+    """Why a turn left the source out, or ASKED or UNSEARCHED; and milliseconds that it was waited for, if it was.
+
+    A turn that searched by text and says nothing of the source counts as one that asked it, and did not name it.
+    """
+    reason = next((step.reason for step in done.skipped if step.step == _STEP), "")
+    waited = next((1e3 * each.duration for each in done.timings if each.stage == _STEP), None)
+    searched = waited is not None or any(each.stage == "text_search" for each in done.timings)
+    return reason or (ASKED if searched else UNSEARCHED), waited
+
+
+async def _turn(client: AsyncClient, text: str, picture: bytes) -> tuple[float, Done]:
+    """Milliseconds of a turn, and how it ended.
+
+    Raises:
+        ValueError: it did not end.
+    """
+    began = perf_counter()
     async for event in client.ask(text, picture, policy=_POLICY, budget=60):
         if isinstance(event.payload, Done):
-            reason = next((step.reason for step in event.payload.skipped if step.step == _STEP), "")
-            waited = next((1e3 * each.duration for each in event.payload.timings if each.stage == _STEP), None)
-    return (perf_counter() - began) * 1e3, reason, waited
+            return (perf_counter() - began) * 1e3, event.payload
+    raise ValueError("a turn has ended without a done event")
 
 
 @asynccontextmanager

@@ -1,8 +1,11 @@
 """The benchmark of an open server: what a source adds to turns, and what grows, from figures written by hand."""
 
+import pytest
+
 from bench.network.faults import Sample
 from bench.network.soak import growth
-from bench.network.sources import rows
+from bench.network.sources import left_out, rows
+from quizglass.values import Done, FinishReason, SkippedStep, StageTiming
 
 
 def test_a_source_that_hangs_is_told_of_by_how_it_was_left_out() -> None:
@@ -31,3 +34,22 @@ def test_growth_is_that_of_the_server_that_lived_longest_once_it_is_warm() -> No
     assert (round(caches.value or 0, 3), round(generator.value or 0, 3)) == (60.0, 0.0)
     short, _, _ = growth([*killed, *warming, *warm], 600.0)
     assert (round(short.value or 0, 3), short.bar, short.ok) == (6.0, "", None)
+
+
+@pytest.mark.parametrize(
+    ("skipped", "stages", "told"),
+    [
+        (["BUDGET"], ["text_search", "source.web"], ("BUDGET", 500.0)),
+        (["FAILED"], ["text_search"], ("FAILED", None)),
+        ([], ["text_search", "source.web"], ("asked", 500.0)),
+        ([], ["text_search"], ("asked", None)),
+        ([], ["image_search"], ("not searched", None)),
+    ],
+    ids=["too slow", "left alone", "asked", "silent", "no search"],
+)
+def test_a_turn_that_searches_by_text_and_is_silent_about_the_source_does_not_name_it(
+    skipped: list[str], stages: list[str], told: tuple[str, float | None]
+) -> None:
+    timings = tuple(StageTiming(stage, 0.5) for stage in stages)
+    steps = tuple(SkippedStep("source.web", reason) for reason in skipped)
+    assert left_out(Done("", FinishReason.COMPLETE, timings=timings, skipped=steps)) == told

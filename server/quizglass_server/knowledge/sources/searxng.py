@@ -37,16 +37,16 @@ class SearxNgKeys(BaseModel):
 
 
 class _Result(BaseModel):
-    """One result; of a page's answers and infoboxes those fields that they share."""
+    """One result. Engines may leave each field out, or send null: a table of keys and values has no address."""
 
-    url: str = ""
-    title: str = ""
+    url: str | None = ""
+    title: str | None = ""
     content: str | None = ""
 
 
 class _Infobox(BaseModel):
-    infobox: str = ""
-    id: str = ""
+    infobox: str | None = ""
+    id: str | None = ""
     content: str | None = ""
 
 
@@ -100,10 +100,15 @@ def _plain(text: str) -> str:
 
 
 def _passages(page: _Page) -> Iterator[Passage]:
+    """Those with a text; one without an address is named by its title."""
     for box in page.infoboxes:
-        yield Passage(box.id or box.infobox, box.infobox, box.content or "", box.id)
+        if box.content:
+            title, address = box.infobox or "", box.id or ""
+            yield Passage(address or title, title, box.content, address)
     for result in page.results:
-        yield Passage(result.url, result.title, result.content or "", result.url)
+        if result.content:
+            title, address = result.title or "", result.url or ""
+            yield Passage(address or title, title, result.content, address)
 
 
 def opened(keys: Mapping[str, Any]) -> SearxNg:

@@ -73,6 +73,19 @@ async def test_a_query_holds_words_and_no_commands(text: str, asked: str) -> Non
     assert server.asked[0]["q"][0].strip() == asked
 
 
+async def test_results_without_address_title_or_text_spoil_no_others() -> None:
+    table = {"url": None, "title": "", "content": "", "template": "keyvalue.html"}  # as its demo_offline engine sends
+    nothing = {"url": None, "title": None, "content": None}
+    unnamed = {"infobox": None, "id": None, "content": None}
+    converted = {"url": None, "title": "Crowns", "content": "40 crowns are 12 marks."}
+    async with asking(finds(table, nothing, RED, converted, infoboxes=(unnamed,)), passages=2) as (source, _, _):
+        found = await source.texts(QUERY)
+    assert found == [
+        Passage("https://example.org/red", "Red", "It is red.", "https://example.org/red"),
+        Passage("Crowns", "Crowns", "40 crowns are 12 marks."),
+    ]
+
+
 async def test_an_infobox_comes_first() -> None:
     box = {"infobox": "Velmora", "id": "https://w.example/Velmora", "content": "A red car.", "urls": []}
     async with asking(finds(RED, infoboxes=(box,))) as (source, _, _):

@@ -47,6 +47,7 @@ def runs(dataset: str) -> dict[str, list[ScoredAnswer]]:
             session=SESSIONS[number] if dataset == "crag-mm" else "",
             entries=("Q1",),
             hop_count=1 + number,
+            answer_type="templated" if dataset == "encyclopedic-vqa" else "",
         )
         for number in range(3)
     ]
@@ -80,7 +81,7 @@ def test_a_reason_names_what_is_missing() -> None:
         not_measured(kept, others) == "it takes answers of the row no-search or none, or `notes.memory` of each answer"
     )
     dragon = next(figure for figure in paper_figures() if figure.part == "branch: verify")
-    assert not_measured(dragon, [Measured("qa-dragon", "accuracy", 1.0, 1)]) == (
+    assert not_measured(dragon, [Measured("qa-dragon-image-only", "accuracy", 1.0, 1)]) == (
         "no questions of this part: branch: verify"
     )
 

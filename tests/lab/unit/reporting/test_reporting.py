@@ -78,8 +78,9 @@ def test_infoseek_s_all_stands_beside_the_paper_s() -> None:
     answers = [Answered(sample.id, said) for sample, said in zip(samples, ["Ana", "Ben", "Ben", "Ana"], strict=True)]
     results = scored("core-mmrag", samples, answers, Scorers())
     lines = beside_papers(results, ["core-mmrag"], "infoseek")
-    beside = {line.metric: line.measured.value for line in lines if line.measured and line.paper}
-    assert beside == {"relaxed, all": pytest.approx(200 / 3)}, "the mean of one third and all"
+    beside = {(line.metric, line.part): line.measured.value for line in lines if line.measured and line.paper}
+    parts = {("relaxed", "unseen questions"): pytest.approx(100 / 3), ("relaxed", "unseen entities"): 100}
+    assert beside == {("relaxed, all", ""): pytest.approx(200 / 3)} | parts, "the mean of one third and all"
 
 
 def test_claims_are_scored_where_they_are_known() -> None:
@@ -141,7 +142,7 @@ def test_questions_that_were_written_as_plain_lines_stand_beside_their_benchmark
     given = ["score", "plain", str(path), "--answers", f"qa-dragon={answers}", "--paper", "qa-dragon", "--json"]
     assert main(given) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert {row["paper"]["value"] for row in rows if row["measured"] and row["paper"]} == {23.22}
+    assert {row["paper"]["value"] for row in rows if row["measured"] and row["paper"]} == {23.22, 41.77}
     reasons = {(row["paper"]["part"], row["paper"]["value"]): row["reason"] for row in rows if not row["measured"]}
     assert reasons["multi-turn", 24.78] == "no questions of this part: multi-turn"
     assert reasons["single-turn", 4.79] == "it takes `seconds` of each answer"
@@ -158,11 +159,15 @@ def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
 
 
 ACCURACIES = ("accuracy", "judge", "relaxed, all", "bem", "f1", "average of claim precision, claim recall and f1")
+UNTUNED = ("core-one-stage", "core-two-stage", "core-chain-of-thought", "core-mmrag")
+DRAGON_PARTS = ("routers-only", "no-search-router", "no-domain-router", "no-tool-router", "no-reranking")
 NO_POLICIES = {
-    "core-one-stage, not fine-tuned",
-    *("planner answers too", "without planning", "cogplanner", "qa-dragon, fine-tuned"),
+    *("planner answers too", "without planning", "cogplanner"),
     *("oracle", "always-both, DeepSeek-VL", "planning-agent, DeepSeek-VL"),
-    *("core-mmrag, not fine-tuned", "without L_PRKI", "without L_VTKI", "without L_SFT"),
+    *(f"{name}, not fine-tuned" for name in UNTUNED),
+    *("without L_PRKI", "without L_VTKI", "without L_SFT"),
+    *("qa-dragon, fine-tuned", "qa-dragon-image-only, fine-tuned", "direct RAG, single-source"),
+    *(f"qa-dragon-{part}, single-source" for part in DRAGON_PARTS),
 }
 """Rows of the papers that are no policy of the server: what is trained otherwise, parts of turns, averages."""
 
@@ -172,8 +177,20 @@ def test_what_a_paper_says_of_accuracy_stands_beside_a_policy() -> None:
     assert rows - {*POLICIES} == NO_POLICIES
     crag = {(f.row, f.value) for f in paper_figures() if f.system == "qa-dragon" and f.metric == "accuracy"}
     assert {("qa-dragon-image-only", 21.31), ("qa-dragon", 23.22), ("qa-dragon-routers-only", 18.99)} <= crag
-    beside = beside_papers([Measured("core-one-stage", "bem", 20.0, 9)], ["core-mmrag"], "encyclopedic-vqa")
-    assert [line.paper.value for line in beside if line.measured and line.paper] == [24.3]
+    assert {("qa-dragon-direct-rag", 16.87), ("direct RAG, single-source", 14.4)} <= crag, "one searches both, one not"
+    one_hop = [Measured("core-one-stage", "bem", 20.0, 9, part=part) for part in ("", "2_hop", "single-hop")]
+    beside = beside_papers(one_hop, ["core-mmrag"], "encyclopedic-vqa")
+    assert [(each.part, each.paper.value) for each in beside if each.measured and each.paper] == [("single-hop", 24.3)]
+
+
+def test_differences_of_a_paper_s_ablations_are_those_of_its_own_figures() -> None:
+    dragon = [
+        figure for figure in paper_figures() if figure.system == "qa-dragon" and figure.part in ("", "single-turn")
+    ]
+    accuracy = {figure.row: figure.value for figure in dragon if figure.metric == "accuracy"}
+    beyond = {figure.row: figure.value for figure in dragon if figure.metric == "accuracy beyond qa-dragon"}
+    assert beyond == {row: pytest.approx(accuracy[row] - accuracy["qa-dragon"]) for row in beyond}
+    assert len(beyond) == 4
 
 
 def test_measured_figures_stand_beside_the_same_row_and_measure() -> None:
@@ -193,7 +210,8 @@ def test_a_paper_s_accuracy_is_the_share_of_right_answers_and_no_mean_of_grades(
     assert {row.metric: row.value for row in results}["judge"] == 50
     lines = beside_papers(results, ["qa-dragon"], "crag-mm")
     beside = {(line.metric, line.part): line.measured.value for line in lines if line.measured and line.paper}
-    assert beside == {("accuracy", "single-turn"): 25}
+    assert beside["accuracy", "single-turn"] == 25
+    assert {metric for metric, _ in beside} == {"accuracy", "overlap"}
 
 
 def test_recall_stands_beside_the_recall_of_the_same_system() -> None:
@@ -228,7 +246,7 @@ def test_the_command_scores_answers_beside_a_paper(
     assert by_metric["latency p50"]["value"] == 0.5
     paired = [row for row in record["rows"] if row["measured"] and row["paper"]]
     assert {(row["metric"], row["paper"]["value"]) for row in paired} == {
-        *(("accuracy", 23.22), ("accuracy", 24.78), ("latency", 7.0))
+        *(("accuracy", 23.22), ("accuracy", 24.78), ("overlap", 48.26), ("latency", 7.0))
     }
     assert main(given) == 0
     assert "qa-dragon: single-source" in capsys.readouterr().out
@@ -295,9 +313,9 @@ def test_a_paper_s_table_is_shown_in_its_own_order(
     table = capsys.readouterr().out.partition("InfoSeek, Qwen2-VL-7B, not fine-tuned")[2].partition("└")[0]
     rows = [line for line in table.splitlines() if "relaxed" in line]
     assert [row.split("│")[1].strip() for row in rows] == [
-        *("no-search", "core-two-stage", "core-one-stage", "core-mmrag", "oracle")
+        *("no-search", "core-two-stage", "core-chain-of-thought", "core-one-stage", "core-mmrag", "oracle")
     ]
-    assert [" not measured " in row for row in rows] == [True, True, False, True, False]
+    assert [" not measured " in row for row in rows] == [True, True, True, False, True, False]
     assert "no answers of a row named core-two-stage" in rows[1]
 
 
