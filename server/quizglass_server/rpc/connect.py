@@ -221,7 +221,8 @@ class _Calls:
         try:
             return await self._read(received, context)
         except QuizglassError as error:
-            raise _error(to_status(error), context) from None
+            status = to_status(error.with_traceback(None))  # whose frames hold the request
+        raise _error(status, context)
 
     async def _read(self, received: _Received, context: RequestContext[Any, Any]) -> Message:
         """The message of a request. Raises what `RequestReader.message` does."""

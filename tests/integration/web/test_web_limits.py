@@ -1,9 +1,11 @@
 """Who may ask, how much, and for how long: over a real socket, as pages from elsewhere and hostile clients would."""
 
 import asyncio
+import gc
 import json
 import socket
 import threading
+import tracemalloc
 from contextlib import AsyncExitStack, suppress
 
 import pytest
@@ -21,6 +23,7 @@ from tests.support.rpc_fakes import EVENTS
 from tests.support.web import ASK, CAPABILITIES, CHAT, JSON, Wire, ask, enveloped, web_serving
 
 SOUND = enveloped(b'{"question": "What?"}')
+SEARCH = "/quizglass.v1.KnowledgeService/SearchEntries"
 STREAM = {"content-type": "application/connect+json"}
 
 
@@ -218,6 +221,29 @@ async def test_bodies_that_wait_to_be_read_leave_less_for_others(tmp_path, monke
         release.set()
         assert (await first).status == 200
         assert (await ask(served, "POST", CHAT, body, JSON)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (SEARCH, {"text": "?", "filter": {"kinds": [""] * 700_000}}),
+        (CHAT, {"messages": [{"role": "user", "content": "?"}], **{f"k{number}": 1 for number in range(160_000)}}),
+        (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "?" * 2**21}}]}]}),
+    ],
+    ids=["too many items", "too many keys", "no picture"],
+)
+async def test_refused_bodies_are_freed_without_the_garbage_collector(served, path, body):
+    sent = json.dumps(body).encode()
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(8):
+            assert (await ask(served, "POST", path, sent, JSON)).status == 400
+        assert tracemalloc.get_traced_memory()[0] < 3 * len(sent)
+    finally:
+        tracemalloc.stop()
+        gc.enable()
 
 
 async def test_bodies_whose_clients_pause_are_given_up_too(tmp_path, monkeypatch):

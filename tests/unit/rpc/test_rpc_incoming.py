@@ -208,3 +208,23 @@ async def test_few_messages_of_an_address_of_which_nothing_has_come_are_asked_fo
         each.sent.set_result(b"small after all")
         await each.task
     other.task.cancel()
+
+
+async def test_after_a_refused_large_message_the_next_one_waits(connections):
+    coming = one_large_at_once(connections)
+    coming.refused("a", 1 << 40)
+    large = Sender(coming, "b")
+    connections.bytes["b"] = MIB
+    for _ in range(4):
+        connections.bytes["b"] += MIB
+        await connections.looks.get()
+    assert not large.asked.is_set()
+    large.task.cancel()
+
+
+async def test_a_slot_that_rests_is_there_again():
+    slots = ReceiveSlots(1)
+    slots.rest(Client("a"), 0.01)
+    slot = slots.take("b")
+    assert not slot.begun.done()
+    await asyncio.wait_for(slot.begun, 120)

@@ -90,7 +90,8 @@ def test_the_latest_exchanges_are_the_history(exchanges, question, most):
 @given(st.binary(max_size=99), st.sampled_from(["image/png", "image/jpeg", "IMAGE/WEBP"]))
 def test_the_bytes_of_a_data_uri_are_those_that_were_put_in(content, kind):
     url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
-    body = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}
+    parts = [{"type": "text", "text": "?"}, {"type": "image_url", "image_url": {"url": url}}]
+    body = {"messages": [{"role": "user", "content": parts}]}
     chat = read_chat(json.dumps(body).encode(), MOST, PICTURES)
     assert chat.picture is not None
     assert chat.picture._encoded == [content]

@@ -67,6 +67,15 @@ class ReceiveSlots:
             slot.counts = True
             self._counting.add(slot.client)
 
+    def rest(self, client: Client, seconds: float) -> None:
+        """Keep a slot of a client for a while, though no message comes in by it."""
+        self._counting.add(client)
+        asyncio.get_running_loop().call_later(seconds, self._rested, client)
+
+    def _rested(self, client: Client) -> None:
+        self._counting.remove(client)
+        self._serve()
+
     def uncount(self, slot: ReceiveSlot) -> None:
         """No large message is coming in by a slot, though it may not have ended: begin it, and let others begin."""
         if slot.counts:

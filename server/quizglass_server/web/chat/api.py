@@ -85,7 +85,7 @@ class ChatApi:
                 places |= chat.places
                 await while_connected(receive, self._answer(chat, sending))
         except Exception as error:
-            known = reported(error, "chat")
+            known = reported(error, "chat").with_traceback(None)  # whose frames hold the body
             metrics.REFUSALS.add(known.code)
             await sending.problem(known, places)
 

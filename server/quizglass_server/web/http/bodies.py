@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import gc
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -16,6 +17,9 @@ from quizglass_server.scheduling.memory import trim_soon
 from quizglass_server.web.http.asgi import Headers, Message, Receive, Scope, body_of, header
 
 _TRIM_BYTES, _TRIM_AFTER_S = 64 * 1024 * 1024, 5.0
+_PIECES = 4
+"""Pieces of bodies that are received in one iteration of the event loop, beside the first pieces. A piece takes about a
+millisecond, and a call of another client takes several iterations: 64 uploads at once would cost it a second."""
 
 
 class TurnedAway(Exception):
@@ -28,6 +32,37 @@ class TurnedAway(Exception):
         self.headers = headers
         self.reason = reason
         """Code of the error that it stands for, if it stands for one."""
+
+
+class _Pace:
+    """Lets so many pieces be received in each iteration of the event loop. uvicorn does not read from a connection
+    while a piece of it waits."""
+
+    def __init__(self, pieces: int) -> None:
+        self._pieces = self._left = pieces
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def turn(self) -> None:
+        """Wait for an iteration that has room for one more piece."""
+        loop = asyncio.get_running_loop()
+        if self._left == self._pieces:
+            loop.call_soon(self._next_iteration)
+        if self._left:
+            self._left -= 1
+            return
+        waiter = loop.create_future()
+        self._waiting.append(waiter)
+        await waiter
+
+    def _next_iteration(self) -> None:
+        self._left = self._pieces
+        while self._left and self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                self._left -= 1
+        if self._left < self._pieces:
+            asyncio.get_running_loop().call_soon(self._next_iteration)
 
 
 class Bodies:
@@ -45,6 +80,7 @@ class Bodies:
         self._bodies: set[Body] = set()
         self._passed = 0
         self._trimming: asyncio.TimerHandle | None = None
+        self._pace = _Pace(_PIECES)
 
     @contextmanager
     def receiving(self, receive: Receive, most_bytes: int, *, stream: bool) -> Iterator[Body]:
@@ -71,8 +107,15 @@ class Bodies:
             self._trimming = asyncio.get_running_loop().call_later(_TRIM_AFTER_S, self._trim)
 
     def _trim(self) -> None:
+        """Python counts a body that only garbage refers to as few objects, and would leave it for long."""
         self._passed, self._trimming = 0, None
+        gc.collect()
         trim_soon()
+
+    async def next_piece(self, receive: Receive) -> Message:
+        """What `receive` gives, beside a few pieces of others: for all pieces of a body but its first."""
+        await self._pace.turn()
+        return await receive()
 
     def came(self) -> None:
         """Give up the largest bodies while all together are too much, also those whose clients send nothing more."""
@@ -159,7 +202,9 @@ class Body:
             self._due = now + limit_s
         try:
             async with asyncio.timeout_at(self._due) as self._waiting:
-                return await self._receive()
+                if not self.received:
+                    return await self._receive()
+                return await self._bodies.next_piece(self._receive)
         except TimeoutError:
             late = TurnedAway(408, f"no whole body came within {limit_s:g} s")
             raise _too_much() if self.too_much else late from None

@@ -125,13 +125,13 @@ class Gate:
                     await self._answer(route, scope, _Held(connection, route, body, reply))
         except TurnedAway as refusal:
             metrics.REFUSALS.add(refusal.reason or f"HTTP_{refusal.status:d}")
-            await _refuse(refusal, scope, receive, reply)
+            await self._refuse(refusal, scope, receive, reply)
         except Gone:
             pass  # the client is gone
         except Exception as error:
             known = reported(error, scope["path"])
             metrics.REFUSALS.add(known.code)
-            await _refuse(TurnedAway(http_status(known), known.message), scope, receive, reply)
+            await self._refuse(TurnedAway(http_status(known), known.message), scope, receive, reply)
 
     def _login(self, scope: Scope) -> Login:
         """Who asks.
@@ -208,6 +208,29 @@ class Gate:
         headers = [(name, value.encode("latin-1")) for name, value in allowed]
         await reply({"type": "http.response.start", "status": 204, "headers": headers})
         await reply({"type": "http.response.body", "body": b""})
+
+    async def _refuse(self, refusal: TurnedAway, scope: Scope, receive: Receive, reply: _Reply) -> None:
+        """Tell a client that its request is not answered, having read a little of the rest of its body."""
+        if reply.started:
+            return
+        if header(scope, b"expect") is None and not reply.whole:
+            await self._discard(receive, reply.login)
+        headers = [*refusal.headers, *([_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else [])]
+        code = _CODES.get(refusal.status, {})
+        told = {"error": {"message": refusal.message, **code}, "message": refusal.message, **code}
+        await respond_json(reply, refusal.status, told, headers)
+
+    async def _discard(self, receive: Receive, login: Login) -> None:
+        """Read on for a moment, at the expense of the caller's quota."""
+        read = 0
+        with suppress(TimeoutError), allowed(login.allowances):
+            async with asyncio.timeout(_DISCARDED_S):
+                while read < _DISCARDED_BYTES:
+                    message = await self._bodies.next_piece(receive)
+                    read += (size := len(message.get("body", b"")))
+                    count_upload(size, begun=True)
+                    if not message.get("more_body", False):
+                        return
 
 
 class _Held:
@@ -299,28 +322,3 @@ def _forwarded(scope: Scope) -> tuple[str, ...]:
 
 def _has_body(scope: Scope) -> bool:
     return header(scope, b"content-length") not in (None, "0") or header(scope, b"transfer-encoding") is not None
-
-
-async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _Reply) -> None:
-    """Tell a client that its request is not answered, having read a little of the rest of its body."""
-    if reply.started:
-        return
-    if header(scope, b"expect") is None and not reply.whole:
-        await _discard(receive, reply.login)
-    headers = [*refusal.headers, *([_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else [])]
-    code = _CODES.get(refusal.status, {})
-    told = {"error": {"message": refusal.message, **code}, "message": refusal.message, **code}
-    await respond_json(reply, refusal.status, told, headers)
-
-
-async def _discard(receive: Receive, login: Login) -> None:
-    """Read on for a moment, at the expense of the caller's quota."""
-    read = 0
-    with suppress(TimeoutError), allowed(login.allowances):
-        async with asyncio.timeout(_DISCARDED_S):
-            while read < _DISCARDED_BYTES:
-                message = await receive()
-                read += (size := len(message.get("body", b"")))
-                count_upload(size, begun=True)
-                if not message.get("more_body", False):
-                    return
