@@ -1,16 +1,19 @@
 """`python -m bench.own --bundle FOLDER [--split dev]`: ask about one's own things, judge, print and write results.
 
-What is not right is listed in WORKDIR/own-files/SPLIT.md, to be read by eye. `--split fresh3` is for the
-end: the things of the others are what one may look at.
+What is not right is listed in WORKDIR/own-files/SPLIT.md, to be read by eye; of the splits that may be read, what the
+default misses is kept in bench/results/own-misses-SPLIT.md. `--split fresh3` is for the end: the things of the others
+are what one may look at.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,18 +23,20 @@ import quizglass
 import quizglass_bundle
 import quizglass_client
 import quizglass_server
-from bench import sections
+from bench import results, sections
 from bench.everyday.setup import encoders
 from bench.fingerprints import code, weights
 from bench.own.asking import Asker, Log, Told, serving
-from bench.own.dataset import SPLITS, OwnQuestion, OwnThing, all_asides, all_things, digest, of_split
+from bench.own.dataset import READ, SPLITS, OwnQuestion, OwnThing, all_asides, all_things, digest, of_split
 from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, policy_rows, recognition_rows
 from bench.own.photographs import Photographs
+from bench.own.plain_generator import ALONE, SEARCHED, NearestNotes, PlainGenerator
 from bench.own.quoting import RULES, NearestSentences
-from bench.own.report import table, write_report
+from bench.own.report import table, write_misses, write_report
 from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from bench.worlds import in_own_order
+from quizglass_bundle.files import Bundle
 from quizglass_client import Client
 from quizglass_lab.finetuning.shared.records import file_hash
 
@@ -59,6 +64,10 @@ class Stage:
     folder: Path
     asker: Asker
     reader: Reader | None
+    plain: PlainGenerator | None
+    """The bundle's generator by itself; None: it has none."""
+    log: Log
+    """Of what that answers."""
     say: Callable[[str], None]
 
     @property
@@ -80,7 +89,7 @@ def recognition(stage: Stage) -> Part:
 
 
 def answers(stage: Stage) -> Part:
-    """Every question under the default, the other policies, and the plain rules."""
+    """Every question under the default, the other policies, the plain rules, and by the generator by itself."""
     told: dict[str, list[Told]] = {name: [] for name in (DEFAULT, *stage.peers)}
     for number, (thing, question) in enumerate(stage.questions):
         stage.say(f"question {number + 1} of {len(stage.questions)}")
@@ -88,7 +97,7 @@ def answers(stage: Stage) -> Part:
         for name in in_own_order(question.id, [*told]):
             policy = "" if name == DEFAULT else name
             told[name].append(stage.asker.ask(question.id, question.text, thing, policy))
-    told |= asyncio.run(_quoted(stage))
+    told |= asyncio.run(_quoted(stage)) | _generated(stage)
     cases = {
         name: [
             Case(question, thing, each, stage.asker.recognised(thing))
@@ -97,6 +106,8 @@ def answers(stage: Stage) -> Part:
         for name, some in told.items()
     }
     write_report(stage.folder / f"{stage.split}.md", cases)
+    if stage.split in READ and not stage.quick:
+        write_misses(results.RESULTS / f"own-misses-{stage.split}.md", stage.split, cases[DEFAULT])
     Console().print(table(cases), markup=False)
     return Part(answer_rows(cases, all_things()), {"by kind": by_kind(cases)})
 
@@ -152,6 +163,22 @@ _ALWAYS = ("recognition", "answers", "asides")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
+    args = _arguments(arguments)
+    # The split stands in a section's name too, so that a run of one keeps what was published of the others.
+    args.only = [f"{args.split}-{name}" for name in args.only or (*_ALWAYS, *(["reader"] if args.reader else ()))]
+    named = [f"{split}-{name}" for split in reversed(SPLITS) for name in SECTIONS]
+    runner = sections.Runner("own", named, args, partly=named)
+    folder: Path = args.workdir.resolve() / "own-files"
+    settings = {"split": args.split, "bundle": weights(args.bundle), "things": digest(), "default": args.default_policy}
+    with runner.status() as say, ExitStack() as stack:
+        stage = _stage(args, folder, settings, stack, say)
+        measured = {f"{args.split}-{name}": section for name, section in SECTIONS.items()}
+        runner.measure(lambda name: _named(measured[name](stage), args.split), **settings, policies=args.policies)
+    Console().print(f"all that is not right: {folder / args.split}.md", markup=False)
+    return runner.finish(sample=_SAMPLE)
+
+
+def _arguments(arguments: Sequence[str] | None) -> Namespace:
     parser = sections.arguments("own", __doc__, SECTIONS)
     parser.add_argument("--split", choices=SPLITS, default="dev", help="which things are asked about")
     parser.add_argument("--bundle", type=Path, default=Path("work/everyday/bundle"), help="what is served")
@@ -162,38 +189,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if not (args.bundle / "manifest.json").is_file():
         parser.error(f"--bundle: no bundle in {args.bundle}; `make everyday` builds one in work/everyday/bundle")
-    # The split stands in a section's name too, so that a run of one keeps what was published of the others.
-    args.only = [f"{args.split}-{name}" for name in args.only or (*_ALWAYS, *(["reader"] if args.reader else ()))]
-    named = [f"{split}-{name}" for split in reversed(SPLITS) for name in SECTIONS]
-    runner = sections.Runner("own", named, args, partly=named)
-    folder: Path = args.workdir.resolve() / "own-files"
-    settings = {"split": args.split, "bundle": weights(args.bundle), "things": digest(), "default": args.default_policy}
+    return args
+
+
+def _stage(
+    args: Namespace, folder: Path, settings: Mapping[str, object], stack: ExitStack, say: Callable[[str], None]
+) -> Stage:
+    """What sections work with; servers are started when the first answer is missing, and ended with the stack."""
     log = folder / f"{_name(settings)}.jsonl"
     if not args.resume:
         log.unlink(missing_ok=True)
-    flags = ("--default-policy", args.default_policy) if args.default_policy else ()
-    with runner.status() as say, ExitStack() as stack:
-        photographs = Photographs(folder / "debian", args.photographs.resolve(), say)
+    photographs = Photographs(folder / "debian", args.photographs.resolve(), say)
+    bundle, kept = args.bundle.resolve(), Log(log)
 
-        def connect() -> Client:
-            say("fetching photographs, starting the server, importing the notes")
-            return stack.enter_context(serving(args.bundle.resolve(), folder, photographs, flags))
+    def connect() -> Client:
+        say("fetching photographs, starting the server, importing the notes")
+        flags = ("--default-policy", args.default_policy) if args.default_policy else ()
+        return stack.enter_context(serving(bundle, folder, photographs, flags))
 
-        def read() -> Client:
-            say("starting a server with the other generator, importing the notes")
-            given = ("--generator", str(args.reader.resolve()))
-            return stack.enter_context(serving(args.bundle.resolve(), folder / "reader", photographs, given))
+    def read() -> Client:
+        say("starting a server with the other generator, importing the notes")
+        given = ("--generator", str(args.reader.resolve()))
+        return stack.enter_context(serving(bundle, folder / "reader", photographs, given))
 
-        asker = Asker(connect, Log(log), photographs)
-        other = None
-        if args.reader:
-            kept = folder / f"{_name({**settings, 'reader': file_hash(args.reader)})}.jsonl"
-            other = Reader(args.reader.stem, Asker(read, Log(kept), photographs))
-        stage = Stage(args.bundle.resolve(), args.split, args.policies, args.quick, folder, asker, other, say)
-        measured = {f"{args.split}-{name}": section for name, section in SECTIONS.items()}
-        runner.measure(lambda name: _named(measured[name](stage), args.split), **settings, policies=args.policies)
-    Console().print(f"all that is not right: {folder / args.split}.md", markup=False)
-    return runner.finish(sample=_SAMPLE)
+    other = None
+    if args.reader:
+        also = folder / f"{_name({**settings, 'reader': file_hash(args.reader)})}.jsonl"
+        other = Reader(args.reader.stem, Asker(read, Log(also), photographs))
+    loaded = Bundle.load(bundle, hashes=False)
+    plain = stack.enter_context(PlainGenerator(loaded)) if loaded.has("generator") else None
+    asker = Asker(connect, kept, photographs)
+    return Stage(bundle, args.split, args.policies, args.quick, folder, asker, other, plain, kept, say)
 
 
 async def _quoted(stage: Stage) -> dict[str, list[Told]]:
@@ -207,6 +233,26 @@ async def _quoted(stage: Stage) -> dict[str, list[Told]]:
         ]
         for rule in RULES
     }
+
+
+def _generated(stage: Stage) -> dict[str, list[Told]]:
+    """What the generator by itself answers, in the order of the questions; nothing where there is none."""
+    if stage.plain is None:
+        return {}
+    told: dict[str, list[Told]] = {ALONE: [], SEARCHED: []}
+    notes = asyncio.run(_nearest_notes(stage))
+    for number, ((_, question), found) in enumerate(zip(stage.questions, notes, strict=True)):
+        stage.say(f"generator by itself: question {number + 1} of {len(notes)}")
+        for name, shown in {ALONE: [], SEARCHED: found}.items():
+            told[name].append(stage.log.get(question.id, name, partial(stage.plain.answer, question.text, shown)))
+    return told
+
+
+async def _nearest_notes(stage: Stage) -> list[list[str]]:
+    """The notes that are shown for each question: as many as the bundle shows of a text search."""
+    loaded, count = await encoders(stage.bundle), Bundle.load(stage.bundle, hashes=False).manifest.evidence.found
+    nearest = await NearestNotes.read([thing for thing in all_things() if thing.stored], loaded.text)
+    return [await nearest.to(question.text, count) for _, question in stage.questions]
 
 
 def _named(part: Part, split: str) -> Part:

@@ -27,7 +27,8 @@ THINGS = Path(__file__).with_name("things")
 _FRESH = ("fresh", "fresh2", "fresh3")
 """Names of the files whose things are a split of their own."""
 SPLITS = ("dev", "held", *_FRESH)
-"""What may be looked at while something is made better: the first three. The others are asked last, and not read."""
+READ = SPLITS[:3]
+"""What may be looked at while something is made better. The others are asked last, and not read."""
 WAYS = ("warp", "crop", "dim", "busy")
 """How a photograph is changed where there is no second one."""
 KINDS: Mapping[str, str] = {

@@ -22,6 +22,17 @@ def write_report(path: Path, cases: Cases) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def write_misses(path: Path, split: str, some: Sequence[Case]) -> None:
+    """Write what the default does not answer rightly, as Markdown that is kept with the results."""
+    missed = [case for case in some if case.judged is not Judged.RIGHT]
+    lines = [f"# Own things, split {split}: {len(missed)} of {len(some)} not right", ""]
+    lines += [
+        f"Written by `python -m bench.own --split {split}`: the server's default policy, every miss, to be read by eye."
+    ]
+    lines += [line for case in missed for line in _miss(case)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def table(cases: Cases) -> str:
     """By kinds of questions: right / incomplete / refused / wrong (wrong and supported)."""
     return "\n".join(_table(cases))

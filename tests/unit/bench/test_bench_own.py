@@ -15,6 +15,7 @@ from PIL import Image
 from bench.own.asking import Log, Told, marked
 from bench.own.dataset import (
     KINDS,
+    READ,
     SPLITS,
     WAYS,
     Gold,
@@ -31,7 +32,7 @@ from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, recognition_
 from bench.own.photographs import PINS, SOURCES, Photographs
 from bench.own.pictures import BACKGROUNDS, seen, stored
 from bench.own.qt_resources import NoResources, resource
-from bench.own.report import write_report
+from bench.own.report import write_misses, write_report
 
 THINGS = all_things()
 QUESTIONS = [(thing, question) for thing in THINGS for question in thing.questions]
@@ -315,6 +316,16 @@ def test_the_list_has_every_miss_and_what_would_be_right(tmp_path: Path) -> None
     text = (tmp_path / "dev.md").read_text(encoding="utf-8")
     for part in ("| all | 1 | 0 / 0 / 0 / 1 (1) |", "1 of 1 not right", "Water every three weeks.", "'400 g'"):
         assert part in text
+
+
+def test_the_misses_that_are_kept_are_those_of_the_default_alone(tmp_path: Path) -> None:
+    cases = [case(ALOE, asked(gold="three weeks"), text, "supported", "aloe") for text in ("400 g", "three weeks")]
+    write_misses(tmp_path / "misses.md", "held", cases)
+    text = (tmp_path / "misses.md").read_text(encoding="utf-8")
+    assert text.startswith("# Own things, split held: 1 of 2 not right\n")
+    assert "- said: '400 g'" in text
+    assert "- said: 'three weeks'" not in text
+    assert READ == ("dev", "held", "fresh"), "what is asked at the end is kept in no list that is read"
 
 
 def test_answers_are_kept_and_a_broken_line_is_asked_again(tmp_path: Path) -> None:
