@@ -136,10 +136,12 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _goes_on(begun: str, following: str) -> bool:
-    """Whether what follows belongs to the sentence before it: "Mrs. | Kessler", "9 a.m. | only", "Ill? | Ring us"."""
+    """Whether what follows belongs to the sentence before it: "Mrs. | Kessler", "9 a.m. | only", "Ill? | Ring us",
+    "On steel... | no, alloy"."""
     if begun.endswith("?") or _ABBREVIATED.search(begun):
         return True
-    return _DOTTED.search(begun) is not None and following[:1].islower()
+    left_open = begun.endswith(("...", "…")) or _DOTTED.search(begun) is not None
+    return left_open and following[:1].islower()
 
 
 def _told(scores: list[float] | None, question: str, found: Sequence[NoteSentence]) -> Telling:

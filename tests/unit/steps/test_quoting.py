@@ -41,6 +41,14 @@ def test_abbreviations_end_no_sentence() -> None:
     ]
 
 
+def test_dots_that_leave_a_sentence_open_end_none_before_a_small_letter() -> None:
+    assert said("Four on steel... no, alloy, 185/65 R15. Sold... Gone.") == [
+        "Four on steel... no, alloy, 185/65 R15.",
+        "Sold...",
+        "Gone.",
+    ]
+
+
 def test_a_unit_behind_a_number_ends_a_sentence() -> None:
     assert said("CAT III 600 V. Resolution 2 g. Made by R. Feldman.") == [
         "CAT III 600 V.",

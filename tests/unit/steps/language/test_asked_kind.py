@@ -21,6 +21,12 @@ from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
         ("Who's the teacher?", "Taught by Żaneta on Mondays."),
         ("Who should I ring?", "Damaged? The desk, extension 4410."),
         ("who do I tell", "ring the office before eight"),
+        ("When do I ring?", "Ring Anna at eight."),
+        ("When does he get apple?", "A slice of apple only on Sundays."),
+        ("and how often?", "Twice, every morning."),
+        ("What time does it open?", "The gate opens at 7:50."),
+        ("Where's the whetstone?", "The stone's in the horn on the wall."),
+        ("Where did we get it?", "From Hof Petersen, in spring."),
     ],
 )
 def test_names_and_numbers_are_what_is_asked_for(question: str, sentence: str) -> None:
@@ -39,7 +45,10 @@ def test_names_and_numbers_are_what_is_asked_for(question: str, sentence: str) -
         ("Who found it?", "Found on a Saturday in March, before I came, on seat 12."),
         ("Who mends it?", "Extension 4410."),
         ("Who?", "Anna."),
-        ("When do I ring?", "Ring Anna at eight."),
+        ("When do I ring?", "Ring Anna, not the office."),
+        ("When was it sold?", "Sold for 45 crowns."),
+        ("Where is it from?", "Given away 12 times."),
+        ("What was it when we came?", "It was shut on Mondays."),
     ],
 )
 def test_anything_else_is_not(question: str, sentence: str) -> None:
