@@ -34,8 +34,8 @@ afterEach(async () => {
 });
 
 /** The page in a context of its own, whose errors are collected. */
-async function opened(options, url = served.url) {
-  const context = await chrome.newContext(options);
+async function opened(options, url = served.url, where = chrome) {
+  const context = await where.newContext(options);
   const fresh = await context.newPage();
   fresh.on("console", (message) => ["error", "warning"].includes(message.type()) && trouble.push(message.text()));
   fresh.on("pageerror", (error) => trouble.push(error.message));
@@ -44,9 +44,13 @@ async function opened(options, url = served.url) {
   return fresh;
 }
 
-/** A WAV file that the microphone of the tests hears, over and over. */
-function tone(seconds) {
-  const samples = Int16Array.from({ length: seconds * 48_000 }, (_, at) => 12_000 * Math.sin((2 * Math.PI * 300 * at) / 48_000));
+/** A WAV file that the microphone of the tests hears, over and over: a tone, and silence behind it. */
+function tone(seconds, silence = 0) {
+  const loud = (at) => (at < seconds * 48_000 ? 12_000 : 0);
+  const samples = Int16Array.from(
+    { length: (seconds + silence) * 48_000 },
+    (_, at) => loud(at) * Math.sin((2 * Math.PI * 300 * at) / 48_000),
+  );
   const head = Buffer.alloc(44);
   head.write("RIFF", 0);
   head.writeUInt32LE(36 + samples.byteLength, 4);
@@ -718,6 +722,69 @@ describe("a question that is spoken", () => {
     await ask("typed instead");
     assert.match(await answer(), /45 crowns/);
     await served.next();
+  });
+});
+
+describe("a microphone that stays open", () => {
+  let other, mine; // it asks as long as it is open: what its server says is no other test's
+
+  before(async () => {
+    const spoken = join(mkdtempSync(join(tmpdir(), "quizglass-")), "spoken.wav");
+    writeFileSync(spoken, tone(1, 1.5));
+    mine = await server();
+    other = await browser(...CAMERA, `--use-file-for-fake-audio-capture=${spoken}`);
+  });
+  after(async () => {
+    await other?.close();
+    await mine?.stop();
+  });
+  beforeEach(async () => {
+    await page.context().close();
+    page = await opened({ viewport: { width: 360, height: 640 } }, mine.url, other);
+    await page.evaluate(() => {
+      globalThis.paused = globalThis.stopped = 0;
+      const [suspend, stop] = [AudioContext.prototype.suspend, AudioBufferSourceNode.prototype.stop];
+      AudioContext.prototype.suspend = function () {
+        globalThis.paused += 1;
+        return suspend.apply(this);
+      };
+      AudioBufferSourceNode.prototype.stop = function (...about) {
+        globalThis.stopped += 1;
+        return stop.apply(this, about);
+      };
+    });
+  });
+
+  test("hears question after question, by keyboard alone, and is let go by its switch", async () => {
+    await page.focus("#question");
+    while ((await page.evaluate(() => document.activeElement?.id)) !== "open") await page.keyboard.press("Tab");
+    const name = await page.getByRole("switch", { name: "Keep the microphone open" }).getAttribute("id");
+    assert.equal(name, "open");
+    await page.keyboard.press("Space");
+    assert.equal((await mine.next()).turn, "spoken, what is it?");
+    assert.equal((await mine.next()).turn, "spoken, what is it?");
+    await page.waitForFunction(() => document.querySelector("#voice-note").textContent.startsWith("Heard: spoken, what is it?"));
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+    assert.equal(await page.isDisabled("#speak"), true);
+    await page.uncheck("#open");
+    await page.waitForFunction(() => !document.querySelector("#speak").disabled);
+    assert.match(await answer(), /45 crowns/);
+  });
+
+  test("has an answer that is read aloud pause, and end by a voice", async () => {
+    await page.check("#aloud");
+    await page.check("#open");
+    await mine.next();
+    await page.waitForFunction(() => globalThis.paused && globalThis.stopped);
+    await mine.next();
+    await page.uncheck("#open");
+  });
+
+  test("that is not permitted says how to go on without", async () => {
+    await page.evaluate(() => (navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("", "NotAllowedError"))));
+    await page.locator("#open").click();
+    await page.waitForFunction(() => /not permitted.*type your question/.test(document.querySelector("#voice-note").textContent));
+    assert.equal(await page.isChecked("#open"), false);
   });
 });
 

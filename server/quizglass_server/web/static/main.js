@@ -60,6 +60,10 @@ const page = {
   recording: null,
   /** Whether the microphone is being opened. */
   asking: false,
+  /** The microphone that stays open. @type {{rateHz: number, pieces: AsyncGenerator<Uint8Array>, stop: () => void} | null} */
+  open: null,
+  /** The question that is being answered, or the last one. */
+  answering: Promise.resolve(),
   loudspeaker: new Loudspeaker(),
   /** Timer until a turn counts as slow. */
   slow: 0,
@@ -72,7 +76,7 @@ async function ask(event) {
   event.preventDefault();
   const question = byId("question").value.trim();
   if (!question || page.running) return;
-  await answered((signal) => (page.link ? asked(page.link, question, signal) : Promise.resolve(null)));
+  await (page.answering = answered((signal) => (page.link ? asked(page.link, question, signal) : Promise.resolve(null))));
 }
 
 /**
@@ -133,6 +137,80 @@ async function speak() {
   ended();
 }
 
+/** Open a microphone that stays open, or close it: the switch does both. */
+async function keepOpen() {
+  if (!byId("open").checked) return closeMicrophone();
+  if (page.asking || page.recording) return void (byId("open").checked = false);
+  page.asking = true;
+  page.loudspeaker.prepare();
+  try {
+    page.open = await openMicrophone();
+  } catch (error) {
+    closeMicrophone();
+    return tellVoice(microphoneTrouble(error));
+  } finally {
+    page.asking = false;
+  }
+  if (!byId("open").checked) return closeMicrophone(); // while the browser asked
+  byId("speak").disabled = true;
+  tellVoice("Listening.");
+  const microphone = page.open;
+  // The link is another one where the dialogue begins anew, or answers begin to be read.
+  while (microphone && page.open === microphone && page.link) await page.link.listen(spokenRequest, microphone, hear);
+}
+
+/** Close the microphone that stays open. */
+function closeMicrophone() {
+  page.open?.stop();
+  page.open = null;
+  byId("open").checked = false;
+  byId("speak").disabled = Boolean(page.running);
+  tellVoice("");
+}
+
+async function spokenRequest() {
+  const frames = page.picture && page.link ? [{ sha256: await page.link.show(page.picture) }] : [];
+  return { ...asking(""), frames };
+}
+
+/**
+ * A question of the open microphone: the answer before goes on until its first word.
+ * @param {AsyncGenerator<any>} events @param {AbortController} stop
+ */
+async function hear(events, stop) {
+  try {
+    const heard = await spokenOver(events);
+    if (!heard) return;
+    byId("question").value = heard.text;
+    tellVoice(`Heard: ${heard.text}`);
+    if (heard.command) return hush();
+    await page.answering; // it was interrupted
+    page.answering = answered(async (signal) => {
+      signal.addEventListener("abort", () => stop.abort());
+      return events;
+    });
+  } catch (/** @type {any} */ error) {
+    if (error?.name === "AbortError") return;
+    closeMicrophone();
+    tellVoice(`The microphone was closed: ${error?.message ?? error}`);
+  }
+}
+
+/** What was heard in the end, while the loudspeaker gives way; null: nothing. @param {AsyncGenerator<any>} events */
+async function spokenOver(events) {
+  for (;;) {
+    const { value: event, done } = await events.next();
+    if (done) return null;
+    if (event.voice?.state === "STATE_PAUSE") page.loudspeaker.pause(true);
+    if (event.voice?.state === "STATE_RESUME") page.loudspeaker.pause(false);
+    if (event.voice?.state === "STATE_VOICE") {
+      hush();
+      tellVoice("I hear you.");
+    }
+    if (event.heard?.final) return event.heard.text ? event.heard : null;
+  }
+}
+
 /** The microphone is closed. */
 function ended() {
   page.recording?.stop();
@@ -171,6 +249,7 @@ function readAloud() {
   const before = page.link;
   before?.close();
   page.link = new Session(showLink, showFault, { aloud: byId("aloud").checked, after: before });
+  page.link.playing = () => page.loudspeaker.playing;
   if (page.picture) page.link.show(page.picture);
 }
 
@@ -244,6 +323,7 @@ function connect() {
   page.link?.close();
   page.asked = false;
   page.link = Session.possible() ? new Session(showLink, showFault, { aloud: byId("aloud").checked }) : null;
+  if (page.link) page.link.playing = () => page.loudspeaker.playing;
   if (page.picture) page.link?.show(page.picture);
 }
 
@@ -288,6 +368,7 @@ function showLink(open, resumed, why) {
   byId("link").textContent = open ? (resumed ? "Connected again; the answer goes on where it was." : "") : lost;
   if (open) {
     byId("speak").hidden = !page.link?.hears || Boolean(noMicrophone());
+    byId("open-line").hidden = byId("speak").hidden;
     byId("aloud-line").hidden = !page.link?.speaks;
   }
   if (open && !page.known) loadCapabilities().catch(() => {}); // the link says what is wrong
@@ -339,7 +420,7 @@ function busy(now) {
   if (now) page.slow = setTimeout(() => byId("ask").classList.add("slow"), SLOW_MS);
   byId("send").hidden = now;
   byId("stop").hidden = !now;
-  byId("speak").disabled = now && !page.recording;
+  byId("speak").disabled = Boolean(page.open) || (now && !page.recording);
   byId("cut").hidden = !now || !page.link;
   if (now) {
     byId("link").textContent = "";
@@ -510,6 +591,7 @@ function listen() {
   });
   byId("retry").addEventListener("click", retry);
   byId("speak").addEventListener("click", speak);
+  byId("open").addEventListener("change", keepOpen);
   byId("aloud").addEventListener("change", readAloud);
   byId("cut").addEventListener("click", () => page.link?.cut(CUT_MS));
   window.addEventListener("pagehide", () => page.link?.close());

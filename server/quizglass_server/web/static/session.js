@@ -12,13 +12,16 @@ const PIECES_AT_ONCE = 8;
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 4000];
 /** In which the server has to open the session, at each attempt. */
 const CONNECT_MS = 5000;
+/** Pieces of one speech that are kept to be sent again: some three minutes, the oldest go first. */
+const MOST_PIECES = 4096;
 /** Between two looks at how long the link has been silent. */
 const LISTEN_MS = 500;
 /** Times of `SessionLimits.progress_us` without a word, during a turn, after which a link is dead. */
 const SILENT_PROGRESS = 2.5;
 
 /**
- * @typedef {{pieces: string[], next: number | null, greeted: boolean, whole: boolean, ended: boolean, over: boolean, sending: boolean}} Speech
+ * @typedef {{data: string, playing?: object}} Piece
+ * @typedef {{pieces: Piece[], first: number, left: Piece[], next: number | null, greeted: boolean, whole: boolean, ended: boolean, over: boolean, sending: boolean}} Speech
  * @typedef {{id: string, message: object, events: any[], wake: () => void, speech?: Speech}} Asked
  * @typedef {{sha256: string, bytes: Uint8Array}} Shown
  * @typedef {Shown & {held: boolean}} Frame
@@ -112,18 +115,48 @@ export class Session {
    * @returns {AsyncGenerator<any>}
    */
   say(request, microphone, signal) {
+    const asked = this.#speak({ rateHz: microphone.rateHz, request }, signal);
+    this.#record(asked, microphone.pieces).then((all) => all && this.#complete(asked));
+    return this.#events(asked);
+  }
+
+  /**
+   * Ask whatever is spoken into a microphone that stays open, until it is stopped or the session ends. The server ends each
+   * question by silence, and says with `{voice}` when an answer that is played should pause or stop.
+   * @param {() => Promise<object>} request makes an AskRequest without its question
+   * @param {{rateHz: number, pieces: AsyncIterable<Uint8Array>}} microphone
+   * @param {(events: AsyncGenerator<any>, stop: AbortController) => void} begun is called before each question's first word
+   */
+  async listen(request, microphone, begun) {
+    /** @type {Piece[]} */
+    let left = [];
+    while (!this.#over) {
+      const stop = new AbortController();
+      const start = { rateHz: microphone.rateHz, endsBySilence: true, pauses: true, request: await request() };
+      const asked = this.#speak(start, stop.signal);
+      begun(this.#events(asked), stop);
+      for (const piece of left) this.#add(asked, piece);
+      if (await this.#record(asked, microphone.pieces)) return this.#complete(asked);
+      left = asked.speech?.left ?? [];
+    }
+  }
+
+  /** What is played while sound is recorded, as `Playing`; nothing is. @type {() => object | undefined} */
+  playing = () => undefined;
+
+  /** Begin a spoken question. @param {object} start a SpeechStart without its name @param {AbortSignal} signal @returns {Asked} */
+  #speak(start, signal) {
     const id = crypto.randomUUID();
-    const speech = { pieces: [], next: 0, greeted: false, whole: false, ended: false, over: false, sending: false };
+    const speech = { pieces: [], first: 0, left: [], next: 0, greeted: false, whole: false, ended: false, over: false, sending: false };
     /** @type {Asked} */
-    const asked = { id, message: { speechStart: { id, rateHz: microphone.rateHz, request } }, events: [], wake: () => {}, speech };
+    const asked = { id, message: { speechStart: { id, ...start } }, events: [], wake: () => {}, speech };
     this.#asks.set(id, asked);
     signal.addEventListener("abort", () => {
       this.#say({ cancel: { askId: id } });
       this.#tell(id, new DOMException("stopped", "AbortError"));
     });
     this.#say(asked.message);
-    this.#record(asked, speech, microphone.pieces);
-    return this.#events(asked);
+    return asked;
   }
 
   /** So much of an answer was heard. @param {string} askId @param {number} segment all before it */
@@ -136,14 +169,35 @@ export class Session {
     this.#say({ cancel: { askId } });
   }
 
-  /** @param {Asked} asked @param {Speech} speech @param {AsyncIterable<Uint8Array>} pieces */
-  async #record(asked, speech, pieces) {
-    for await (const piece of pieces) {
-      speech.pieces.push(encoded(piece));
-      this.#pump(asked, speech);
+  /** Send what is recorded, until the server takes no more; whether all of it was read. @param {Asked} asked @param {AsyncIterable<Uint8Array>} pieces */
+  async #record(asked, pieces) {
+    const reader = pieces[Symbol.asyncIterator](); // left as it is: the next question reads on
+    for (;;) {
+      const { value, done } = await reader.next();
+      if (done) return true;
+      this.#add(asked, { data: encoded(value), playing: this.playing() });
+      if (asked.speech?.over) return false;
     }
-    speech.whole = true;
+  }
+
+  /** More was recorded; behind the end of a question it belongs to the next one. @param {Asked} asked @param {Piece} piece */
+  #add(asked, piece) {
+    const speech = asked.speech;
+    if (!speech) return;
+    if (speech.over) return void speech.left.push(piece);
+    speech.pieces.push(piece);
+    if (speech.pieces.length > MOST_PIECES) {
+      speech.pieces.shift();
+      speech.first += 1;
+    }
     this.#pump(asked, speech);
+  }
+
+  /** Nothing more is recorded. @param {Asked} asked */
+  #complete(asked) {
+    if (!asked.speech) return;
+    asked.speech.whole = true;
+    this.#pump(asked, asked.speech);
   }
 
   /** Send what was recorded and not sent. @param {Asked} asked @param {Speech} speech */
@@ -153,14 +207,14 @@ export class Session {
     await this.#said; // what began it goes first
     const link = this.#link;
     while (speech.next !== null && !speech.over && this.#link === link && !link.signal.aborted) {
-      const at = speech.next;
-      const data = speech.pieces.slice(at, at + PIECES_AT_ONCE);
-      speech.next += data.length;
-      const messages = data.map((piece, more) => ({ audio: { id: asked.id, seq: String(at + more), data: piece } }));
+      const at = Math.max(speech.next, speech.first); // what is not kept any more leaves a gap, which the server refuses
+      const data = speech.pieces.slice(at - speech.first, at - speech.first + PIECES_AT_ONCE);
+      speech.next = at + data.length;
+      const messages = data.map((piece, more) => ({ audio: { id: asked.id, seq: String(at + more), ...piece } }));
       if (data.length) await this.#send(messages, link);
       else if (speech.whole && !speech.ended) {
         speech.ended = true;
-        await this.#send([{ speechEnd: { id: asked.id, parts: String(speech.pieces.length) } }], link);
+        await this.#send([{ speechEnd: { id: asked.id, parts: String(speech.first + speech.pieces.length) } }], link);
       } else break;
     }
     speech.sending = false;
@@ -171,7 +225,11 @@ export class Session {
     const asked = this.#asks.get(status.id);
     const speech = asked?.speech;
     if (!asked || !speech) return;
-    if (status.state === "STATE_ENDED") speech.over = true;
+    if (status.state === "STATE_ENDED" && !speech.over) {
+      speech.over = true;
+      speech.left = speech.pieces.slice(Math.max(0, Number(status.nextSeq ?? 0) - speech.first));
+      speech.pieces = [];
+    }
     if (status.state === "STATE_LISTENING") {
       if (speech.greeted || speech.next === null) Object.assign(speech, { next: Number(status.nextSeq ?? 0), ended: false });
       speech.greeted = true;
@@ -198,6 +256,7 @@ export class Session {
         if (!asked.events.length) await new Promise((resolve) => (asked.wake = () => resolve(null)));
       }
     } finally {
+      if (asked.speech) asked.speech.over = true;
       this.#asks.delete(asked.id);
       this.#say({ ack: { seq: this.#seq } });
     }

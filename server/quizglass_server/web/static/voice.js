@@ -98,11 +98,28 @@ export class Loudspeaker {
     return this.#playing.size > 0;
   }
 
+  /** Be quiet for now, or play on where it was. @param {boolean} paused */
+  pause(paused) {
+    if (paused) this.#context?.suspend().catch(() => {});
+    else this.#context?.resume().catch(() => {});
+  }
+
+  /** How far the answer is that is played, as the protocol's `Playing`; undefined: none is. */
+  get playing() {
+    const context = this.#context;
+    const latest = this.#begins.at(-1);
+    if (!context || !latest || !this.busy) return undefined;
+    const first = /** @type {{at: number}} */ (this.#begins.find((each) => each.askId === latest.askId));
+    const atUs = Math.round(1e6 * Math.max(0, context.currentTime - first.at));
+    return { askId: latest.askId, atUs: String(atUs), paused: context.state === "suspended" };
+  }
+
   /** Be quiet at once. @returns {{askId: string, segment: number} | null} the segment that was being said */
   stop() {
     const now = this.#context?.currentTime ?? 0;
     const heard = this.busy ? this.#begins.filter((each) => each.at <= now).at(-1) : undefined;
     for (const source of this.#playing) source.stop();
+    this.pause(false);
     this.#playing.clear();
     this.#begins = [];
     this.#until = 0;
