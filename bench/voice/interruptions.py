@@ -33,7 +33,7 @@ _LOUDER = 1.5, 3.0
 """Times as loud as the answer's echo a wearer is, by amplitude."""
 _BEGINS_S = 1.0, 2.2
 """Seconds of the answer after which one begins."""
-_ALONE_SEED, _OVER_SEED = 5000, 9000
+_ALONE_SEED, _OVER_SEED = 61000, 63000
 """Of the first room, whose successors follow it; drawn anew when something was tuned on them."""
 
 

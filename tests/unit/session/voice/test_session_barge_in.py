@@ -49,6 +49,22 @@ def test_a_word_that_is_over_before_the_pause_counts_where_the_echo_does_not_exp
     assert not heard(BargeIn(pauses=True), *[(0.9, PLAYED)] * 20)
 
 
+def test_a_word_that_its_echo_covers_in_parts_counts_by_its_windows_in_the_pause():
+    covered = [(0.9, LOUD)] * 3, [(0.9, PLAYED)] * 2, [(0.9, LOUD)] * 2
+    barge_in = BargeIn(pauses=True)
+    assert not heard(barge_in, *covered[0], *covered[1], covered[2][0])
+    assert heard(barge_in, covered[2][1])
+    assert not heard(BargeIn(pauses=True), *covered[0], *[(0.0, FADING)] * 20, *[(0.0, NOTHING)] * 10, *covered[0])
+
+
+def test_a_hiss_that_is_no_echo_pauses_an_answer():
+    barge_in = BargeIn(pauses=True)
+    assert not heard(barge_in, *[(0.05, LOUD)] * 10)
+    assert not barge_in.pausing
+    assert not heard(barge_in, *[(0.15, LOUD)] * 2)
+    assert barge_in.pausing
+
+
 def test_an_answer_is_played_on_after_a_silence_and_paused_less_readily_then():
     barge_in = BargeIn(pauses=True)
     for doubt in (2, 3, 4, 5, 5):
