@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 VENV ?= .venv
+GPU_VENV ?= .venv-gpu
 # Of PyTorch without CUDA, which PyPI's has (gigabytes); empty: as the usual index has it.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
@@ -261,8 +262,22 @@ soak: $(VENV)/.dev ## Three tenants on one server that is disturbed all the time
 bench-network: $(VENV)/.dev ## What TLS, tokens and metrics cost, and who is turned away (NETWORK="--only tokens --resume")
 	$(BIN)/python -m bench.network $(NETWORK)
 
-gpu-check: $(VENV)/.dev ## What a card runs, answers beside the CPU's, scorers beside PyTorch (GPU="--only measure --resume")
-	$(BIN)/python -m bench.gpu $(GPU)
+gpu-check: $(GPU_VENV)/.gpu ## What a card runs, answers beside the CPU's, scorers beside PyTorch (GPU="--only measure --resume")
+	$(GPU_VENV)/bin/python -m bench.gpu $(GPU)
+
+# An environment of its own: onnxruntime-gpu and onnxruntime, which tests need, have the same files. llama.cpp is compiled
+# for cards where CUDA's compiler is there. TensorRT comes from NVIDIA's own index, which not every machine reaches.
+$(GPU_VENV)/.gpu: pyproject.toml bundle/pyproject.toml server/pyproject.toml export/pyproject.toml lab/pyproject.toml $(wildcard server/native/*)
+	@$(MAKE) --no-print-directory VENV=$(GPU_VENV) $(GPU_VENV)/bin/python
+	@echo "Installing what a card runs (gigabytes: PyTorch, CUDA, cuDNN)"
+	@cuda="--define GGML_CUDA=ON"; command -v nvcc >/dev/null || { cuda=; \
+		echo "no nvcc: llama.cpp is compiled for CPUs alone, and the section generator cannot run; CUDA 13's toolkit has it"; }; \
+		$(GPU_VENV)/bin/python server/native/wheel.py --install $$cuda
+	$(GPU_VENV)/bin/python -m pip install --quiet --progress-bar on "$$(sed -n 's/^gpu = .*"\(onnxruntime-gpu[^"]*\)".*/\1/p' server/pyproject.toml)" \
+		-e '.[cli]' -e ./bundle -e './server[llama,web,tls]' -e './export[train]' -e ./lab
+	@$(GPU_VENV)/bin/python -m pip install --quiet --retries 1 "$$(sed -n 's/^gpu = .*"\(tensorrt[^"]*\)".*/\1/p' server/pyproject.toml)" \
+		|| echo "TensorRT was not to be had: its provider is left out"
+	@touch $@
 
 bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
 	$(BIN)/python -m bench.session $(SESSION)
@@ -280,5 +295,5 @@ bench-recipes: $(VENV)/.dev ## Planners trained as the paper does, and what they
 	$(BIN)/python -m bench.recipes $(RECIPES)
 
 clean: ## Remove what was made here, the knowledge in .run included (not the trained models)
-	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(GPU_VENV) .run .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	rm -rf clients/java/build clients/typescript/dist {clients/typescript,tests/browser}/node_modules

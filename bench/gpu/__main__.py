@@ -2,7 +2,8 @@
 
 `first` says what the card, its driver and its libraries are, and which of ONNX Runtime's providers load; without a card
 that is all, and nothing is published. `check` compares answers with the CPU's, `measure` times a reranker of real size,
-`others` a planner that sees and encoders, and `recipe` trains a model of real size with random weights for a few steps.
+`others` a planner that sees and encoders, `generator` one of 1.5B beside llama.cpp alone, and `recipe` trains a model
+of real size with random weights for a few steps.
 `pack DIR` instead packs directories for a machine that has no network, in pieces of at most 60 MiB.
 """
 
@@ -20,7 +21,7 @@ from bench.gpu.pack import pack
 from bench.hostile.sections import Setup
 from bench.sections import Part
 
-SECTIONS = ("first", "check", "measure", "others", "recipe")
+SECTIONS = ("first", "check", "measure", "others", "generator", "recipe")
 """A module each, with `run`; in the order of the table."""
 
 

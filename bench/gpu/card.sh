@@ -18,7 +18,7 @@ libraries=$("$python" -c 'import glob, site; print(":".join(p for s in site.gets
 export LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}"
 mkdir -p "$results"
 status=0
-for each in first:60 measure:150 check:120 others:240; do
+for each in first:40 measure:130 check:100 others:190 generator:110; do
   timeout "${each#*:}" "$python" -m bench.gpu --resume --only "${each%:*}" --workdir .gpu-work >"$results/${each%:*}.log" 2>&1 || status=1
   tail -n 30 "$results/${each%:*}.log"
 done

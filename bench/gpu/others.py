@@ -17,6 +17,7 @@ import transformers
 from bench.gpu import peers
 from bench.gpu.measure import in_turn, rows_of
 from bench.hostile.sections import Setup
+from bench.results import against
 from bench.sections import Part
 from quizglass_export.graphs.card_decoder import card_vision_scorer
 from quizglass_export.graphs.card_operators import picture_attention
@@ -31,6 +32,7 @@ Tensors = dict[str, np.ndarray[Any, Any]]
 _MOST = 0.7
 """Of the encoders' time in PyTorch."""
 _MOST_OF_PLANNER = 0.9
+_MOST_OF_GENERATE = 0.3
 _TOKENS = 32
 
 
@@ -114,6 +116,11 @@ def _planner(setup: Setup, part: Part, folder: Path) -> None:
 
     name = f"planner, a picture and {text} tokens"
     _time(setup, part, name, session, peers.of(logits, model), given, _MOST_OF_PLANNER)
+    generate = peers.one_token(model, (side, side), anywhere=setup.quick)
+    if generate is not None:
+        ours, theirs = in_turn(setup, lambda: session.run(given), partial(generate, given))
+        part.rows.append(against(name, ours, "ms", peers.GENERATED, theirs, _MOST_OF_GENERATE))
+        part.data[f"{name}, generate_ms"] = {"ours": ours, "generate": theirs}
 
 
 def _seeing(image: int, *, small: bool) -> Any:

@@ -1,6 +1,7 @@
 """What `make test` and continuous integration do where Node, Chromium or Java is missing, on a `PATH` of stand-ins."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -290,3 +291,16 @@ def test_a_test_that_fails_fails_ci(server, there):
         server.lacks("javac")
     assert server.run(".ci/run")[0] != 0
     assert server.called("make")[-1] == ("test-all" if there else "test")
+
+
+def test_a_card_is_checked_in_an_environment_of_its_own() -> None:
+    """The tests' environment has onnxruntime, whose files those of onnxruntime-gpu would overwrite."""
+    command = ["make", "-n", "-f", str(ROOT / "Makefile"), "GPU_VENV=apart", "gpu-check"]
+    said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert said.splitlines()[-1].strip() == "apart/bin/python -m bench.gpu"
+    assert not re.search(r"(?<!\S)\.venv/|server\[[^]]*\b(cpu|onnx|gpu)\b", said)
+    shown = re.findall(r"\$\((sed .*? server/pyproject\.toml)\)", said)
+    found = [
+        subprocess.run(each, shell=True, cwd=ROOT, check=True, capture_output=True, text=True).stdout for each in shown
+    ]
+    assert [each.partition("[")[0].partition(">")[0] for each in found] == ["onnxruntime-gpu", "tensorrt"]

@@ -35,9 +35,9 @@ class Setup:
 
     def two_billion(self) -> Shape:
         """The larger generator, for the one section that asks for it."""
-        from bench.engine.contenders.larger import two_billion
+        from bench.engine.contenders.larger import TWO_BILLION, larger
 
-        return two_billion(self.folder / "2b", self.bundle / "tokenizer" / "tokenizer.json", self.say)
+        return larger(TWO_BILLION, self.folder / "2b", self.bundle / "tokenizer" / "tokenizer.json", self.say)
 
     def shapes(self) -> list[Shape]:
         """The generators to measure with."""

@@ -1,6 +1,7 @@
 """The benchmark for cards, as far as it runs without one."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -52,9 +53,24 @@ def test_a_planner_and_encoders_of_random_weights_are_timed(tmp_path: Path) -> N
     assert [name.partition(",")[0] for name in part.data] == [
         *["ViT-B image encoder"] * 2,
         *["MiniLM text encoder"] * 2,
-        "planner",
+        *["planner"] * 2,
     ]
+    (generated,) = (row for row in part.rows if row.peer.startswith("transformers' generate of one token"))
+    assert (generated.bar, generated.peer_value is not None) == ("<= 0.3x peer", True)
     assert all("not run: torch has no card" in row.peer for row in part.rows if row.ok is None)
+
+
+def test_a_generator_is_timed_beside_llama_server_alone_and_torch_is_named_where_it_has_no_card(tmp_path: Path) -> None:
+    from bench.gpu import generator
+
+    bundle = Path(__file__).parents[3] / "models" / "starter" / "bundle"
+    part = generator.run(Setup(True, tmp_path, bundle, lambda text: None))
+    assert part.data["placed"] == "on the CPU"
+    assert {len(part.data[key][name]) for key in ("1", "8", "picture") for name in ("quizglass", "llama-server")} == {1}
+    beside = [row for row in part.rows if row.peer.startswith("llama-server (")]
+    assert [row.unit for row in beside] == ["tokens/s", "tokens/s", "ms"]
+    assert [row.bar for row in beside] == [">= 0.95x peer", ">= 0.95x peer", ""]
+    assert sum("generate, float16 not run: torch has no card" in row.peer for row in part.rows) == 2
 
 
 def test_the_script_for_a_machine_without_a_network_puts_pieces_together_and_says_what_is_missing(
@@ -76,7 +92,10 @@ def test_the_script_for_a_machine_without_a_network_puts_pieces_together_and_say
     assert done.returncode == 1
     assert (work / ".gpu-site" / "module_of_the_pieces.py").is_file()
     said = [line.split("--only ")[1].split()[0] for line in done.stdout.splitlines() if "--only" in line]
-    assert said == ["first", "measure", "check", "others"]
+    assert said == ["first", "measure", "check", "others", "generator"]
+    limits = re.findall(r"\b[a-z]+:(\d+)\b", (root / "bench" / "gpu" / "card.sh").read_text())
+    assert len(limits) == len(said)
+    assert sum(map(int, limits)) <= 570
 
 
 def test_pieces_put_together_are_what_was_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
