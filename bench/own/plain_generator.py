@@ -7,6 +7,7 @@ bundle's own answer prompt, which is what its model was taught or its chat forma
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from quizglass_server.scheduling.cores import usable_cores
 ALONE = "generator alone"
 SEARCHED = "text search and llama-server"
 _START_S = 120.0
+_ANSWER_S = 5 * BUDGET_S
+"""On a busy machine, too, an answer is slow rather than missing."""
 _POLL_S = 0.05
 
 
@@ -112,14 +115,15 @@ class PlainGenerator:
         if self._http is None:
             self._folder = TemporaryDirectory()
             socket = Path(self._folder.name) / "plain.sock"
-            flags = ["--host", socket, "--threads", usable_cores(), "-c", self._part.context, "-np", 1, "--no-webui"]
+            flags = ["--host", socket, "--threads", usable_cores(), "--poll", 0, "-c", self._part.context, "-np", 1]
             self._process = subprocess.Popen(
                 [*find_program().command, *map(str, ("-m", self._model, *flags))],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                env={**os.environ, "OMP_WAIT_POLICY": "passive"},  # no busy-wait: other work may run beside it
             )
             transport = httpx.HTTPTransport(uds=str(socket))
-            self._http = httpx.Client(transport=transport, base_url="http://plain", timeout=BUDGET_S)
+            self._http = httpx.Client(transport=transport, base_url="http://plain", timeout=_ANSWER_S)
             self._wait(self._process, self._http)
         return self._http
 
