@@ -36,6 +36,7 @@ BENCH ?=
 OWN ?=
 FUZZ ?=
 IMAGE_LLAMA ?= compiled
+ADVISORIES ?=
 CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
@@ -117,8 +118,8 @@ fuzz: $(VENV)/.dev ## Malformed and hostile requests, ten minutes an entry (down
 serve: $(VENV)/.generator ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
 
-audit: $(VENV)/.server ## Known vulnerabilities of the installed packages; their SBOM (CycloneDX) and licences in work/audit
-	deploy/audit.sh $(BIN)/python
+audit: $(VENV)/.server ## Known vulnerabilities of the installed packages (offline: ADVISORIES=FILE); their SBOM and licences in work/audit
+	ADVISORIES=$(ADVISORIES) deploy/audit.sh $(BIN)/python
 
 image: ## Build the container image without Docker (root, buildah, debootstrap; IMAGE_LLAMA=none: without llama.cpp)
 	LLAMA=$(IMAGE_LLAMA) deploy/image/build.sh
