@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
+import os
 import resource
 import threading
 import time
@@ -37,6 +38,9 @@ cost a page fault for each of their pages if they came from the system anew."""
 _TRIM_THRESHOLD, _KEPT_FREE = -1, 8 * _MIB
 """M_TRIM_THRESHOLD, and its value in bytes: what a turn has freed at the end of a heap is there for the next one. By
 itself it is 128 KiB once the other is set."""
+_ARENA_MAX, _FEWEST_ARENAS = -8, 2
+"""M_ARENA_MAX. By itself there are up to eight heaps a core, each of which keeps its own free memory: what the process
+takes then grows for an hour though what it uses does not. No more threads than cores allocate at the same moment."""
 ELBOW_BYTES = 24 * _MIB
 """Address space that a turn may need beside what is admitted: stacks of threads, the engines' own scratch."""
 
@@ -238,7 +242,7 @@ def _trim() -> None:
 
 
 def return_large_blocks() -> None:
-    """Have large blocks of memory go back to the system when they are freed, where the allocator is GNU's.
+    """Have freed memory go back to the system, where the allocator is GNU's: large blocks, and few heaps for the rest.
 
     It begins so, and stops once it has seen some freed: then messages and pictures lie between small blocks, which
     keep their memory from being given back.
@@ -247,3 +251,4 @@ def return_large_blocks() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
         libc.mallopt(_TRIM_THRESHOLD, _KEPT_FREE)
+        libc.mallopt(_ARENA_MAX, max(_FEWEST_ARENAS, os.cpu_count() or 0))
