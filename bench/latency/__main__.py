@@ -34,6 +34,7 @@ SECTIONS = {
     "memory": ("start", "memory"),
     "script": ("script", "run"),
     "honest": ("honest", "run"),
+    "gates": ("photographs", "gates"),
     "photographs": ("photographs", "demo"),
     "photographs-starter": ("photographs", "starter"),
 }

@@ -7,8 +7,10 @@ the store; half of those photographs have words that the question is not about.
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import numpy as np
+from PIL import Image
 
 from bench.everyday.turns import import_folder
 from bench.latency.lettered import Surface, fonts, photographed, surfaces
@@ -33,6 +38,9 @@ from bench.worlds import in_own_order
 from quizglass.values import Origin
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
+from quizglass_server.domain.turns import RGB
+from quizglass_server.roles.shared.wordgate import WordGate
+from quizglass_server.steps.read import may_ask_for_words, words_may_tell
 
 GATED, ALWAYS = "gated", "always"
 _SERVERS = GATED, ALWAYS
@@ -96,6 +104,55 @@ def demo(setup: Setup) -> Part:
 def starter(setup: Setup) -> Part:
     """Of the bundle of the other sections, whose generator answers by words; its encoder knows no photographs."""
     return _part(setup, setup.bundle)
+
+
+def gates(setup: Setup) -> Part:
+    """What lets words be looked for, without a server: the gate of pictures, and the rules for questions."""
+    photographs = Photographs(setup.folder / "own-files" / "debian", setup.photographs.resolve(), setup.say)
+    setup.say("drawing words into photographs")
+    questions = drawn(photographs, setup.count(_HALF, 10))
+    rows = _question_rows(questions)
+    for name, least in (("as fitted", None), ("at the starter's 0.4", 0.4)):
+        setup.say(f"photographs: the gate {name}")
+        gate = WordGate(least)
+        through = [gate.find(_pixels(each.picture)) is not None for each in questions]
+        rows += _gate_rows(f"photographs: the gate {name}", questions, through)
+    return Part(rows, {"fonts": fonts()})
+
+
+def _pixels(picture: bytes) -> RGB:
+    with Image.open(io.BytesIO(picture)) as opened:
+        return np.asarray(opened.convert("RGB"))
+
+
+def _gate_rows(title: str, questions: Sequence[WordQuestion], through: Sequence[bool]) -> list[Row]:
+    """How many pictures it lets through."""
+    lettered = [passed for each, passed in zip(questions, through, strict=True) if each.lettered]
+    bare = [passed for each, passed in zip(questions, through, strict=True) if not each.lettered]
+    return [
+        Row(f"{title} lets through, of {len(lettered)} with words drawn into them", sum(lettered), "pictures"),
+        Row(f"{title} lets through, of {len(bare)} without", sum(bare), "pictures"),
+    ]
+
+
+def _question_rows(questions: Sequence[WordQuestion]) -> list[Row]:
+    """When the policies that leave words unread look for them, by the question alone."""
+    rows = []
+    for about, own in (("words", False), ("anything else", True)):
+        asked = [each.text for each in questions if (each.own is not None) is own]
+        when = Counter(_when(text) for text in asked)
+        title = f"photographs: of {len(asked)} questions about {about}, words are looked for"
+        rows += [Row(f"{title} {name}", when[name], "questions") for name in _WHEN]
+    return rows
+
+
+_WHEN = "at once", "once the plan is made", "where the answer is unsure"
+
+
+def _when(question: str) -> str:
+    if may_ask_for_words(question):
+        return _WHEN[0]
+    return _WHEN[1] if words_may_tell(question) else _WHEN[2]
 
 
 def _part(setup: Setup, bundle: Path) -> Part:
