@@ -1,6 +1,8 @@
 """Pictures are made no larger than the server can use, and otherwise left alone."""
 
 import io
+import subprocess
+import sys
 import traceback
 
 import numpy as np
@@ -16,6 +18,16 @@ def encoded(image, format="PNG", **options):
     out = io.BytesIO()
     image.save(out, format, **options)
     return out.getvalue()
+
+
+def photograph(width, height):
+    """A flat JPEG that is never held decoded: one row of blocks by Pillow, as often as the picture has them."""
+    row = encoded(Image.new("RGB", (width, 16), "gray"), "JPEG", quality=30, restart_marker_rows=1)
+    size, scan = row.index(b"\xff\xc0") + 5, row.index(b"\xff\xda")
+    begin = scan + 2 + int.from_bytes(row[scan + 2 : scan + 4], "big")
+    head = row[:size] + height.to_bytes(2, "big") + row[size + 2 : begin]
+    rows = (row[begin:-2] + bytes([0xFF, 0xD0 + number % 8]) for number in range(-(-height // 16)))
+    return head + b"".join(rows)[:-2] + b"\xff\xd9"
 
 
 def opened(data):
@@ -140,3 +152,27 @@ def test_a_far_too_oblong_picture_keeps_its_size_for_the_server_to_judge(size):
 
 def test_a_panorama_that_can_be_used_is_resized():
     assert opened(encode(encoded(Image.new("RGB", (6_720, 960))), 672)).size == (672, 96)
+
+
+MAKES_SMALLER = """
+import sys
+from pathlib import Path
+from quizglass_client.pictures import encode
+
+Path(sys.argv[2]).write_bytes(encode(Path(sys.argv[1]), 512))
+print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
+"""
+"""Prints the most memory that it had, in KiB."""
+
+
+@pytest.mark.parametrize(("width", "height", "made"), [(12000, 9000, (512, 384)), (16320, 12240, (512, 384))])
+def test_photographs_of_108_and_200_megapixels_are_made_smaller_in_little_memory(tmp_path, width, height, made):
+    photo, small = tmp_path / "photo.jpg", tmp_path / "small.jpg"
+    photo.write_bytes(photograph(width, height))
+    command = [sys.executable, "-W", "error", "-c", MAKES_SMALLER, str(photo), str(small)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (run.returncode, run.stderr) == (0, "")
+    resized = opened(small.read_bytes())
+    assert resized.size == made
+    assert abs(resized.getpixel((500, 380))[0] - 128) < 4
+    assert int(run.stdout) < 150 << 10, "decoded whole it has 324 or 600 MB"
