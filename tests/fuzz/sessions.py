@@ -44,10 +44,11 @@ def close() -> None:
 
 def pieces(data: bytes) -> Iterator[bytes]:
     """The messages in an input; the last may be cut off."""
-    while data:
-        end = 2 + int.from_bytes(data[:2], "big")
-        yield data[2:end]
-        data = data[end:]
+    at = 0
+    while at < len(data):
+        end = at + 2 + int.from_bytes(data[at : at + 2], "big")
+        yield data[at + 2 : end]
+        at = end
 
 
 def _message(heard: object) -> session_pb2.ServerMessage:
