@@ -82,6 +82,8 @@ _SYSTEMS = {
 """Policies of README's table, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|metrics|status) -->$", re.MULTILINE)
+_DEFAULT = "adaptive"
+"""The server's own policy, beside which the published ones stand."""
 _OF_MOST = re.compile(r"accuracy, [\w+-]+ \(95 %")
 """Rows that tell a policy's accuracy over all questions of a section; those of `planning` come first."""
 _LINK = re.compile(r"\]\(((?:bench|docs)/[^)#\s]+)")
@@ -250,27 +252,42 @@ def costs() -> str:
 
 
 def published() -> str:
-    """Every published system beside the same with what is added: the first figure of a pair is the paper's form."""
+    """The default, then every published system beside the same with what is added: the first figure of a pair is the
+    paper's form."""
     found = result("accuracy")
     measured: Mapping[str, Any] = found["data"].get("published", {}) if found else {}
     if not measured:
         return _not_measured("accuracy")
     costs = measured["policies"]
+    columns = {
+        **{name: name for name in ("right, %", "refused, %", "truthfulness", "image searches", "text searches")},
+        **{"searching by the tariff, s": "searches at 6.4 and 1.4 s, s", "p50, ms": "turn, ms"},
+        **{name: name for name in ("prompt tokens", "written tokens")},
+    }
+    first, *others = columns
 
-    def both(pair: Mapping[str, Any], column: str) -> str:
-        return " → ".join(_number(costs[pair[form]][column]) for form in ("published", "ours"))
+    def cells(forms: Sequence[str], names: Iterable[str]) -> list[str]:
+        return [" → ".join(_number(costs[form][column]) for form in forms) for column in names]
 
-    columns = ("refused, %", "truthfulness", "image searches", "text searches", "prompt tokens", "written tokens")
-    rows = (
-        (
-            f"`{pair['published']}` → `{pair['ours']}`",
-            both(pair, "right, %"),
-            f"{pair['right'][0]:+.1f} to {pair['right'][1]:+.1f}",
-            *(both(pair, column) for column in columns),
-        )
-        for pair in measured["pairs"]
-    )
-    return table(("as published → with what is added", "right, %", "points more", *columns), rows)
+    def worlds(forms: Sequence[str]) -> str:
+        return " → ".join("; ".join(_number(each) for each in costs[form]["right in each world, %"]) for form in forms)
+
+    def line(forms: Sequence[str], *differences: str) -> tuple[str, ...]:
+        name = " → ".join(f"`{form}`" for form in forms)
+        return name, *cells(forms, [first]), worlds(forms), *differences, *cells(forms, others)
+
+    rows = [line([_DEFAULT], "", "")] if _DEFAULT in costs else []
+    for pair in measured["pairs"]:
+        forms = [pair[form] for form in ("published", "ours") if form in pair]
+        rows.append(line(forms, _between(pair, "right"), _between(pair, "default")))
+    seeds = "; ".join(f"{seed} ({count})" for seed, count in measured["worlds"].items())
+    head = ("as published → with what is added", columns[first], f"in the worlds {seeds}", "points more, of the plus")
+    return table((*head, f"of `{_DEFAULT}`", *(columns[name] for name in others)), rows)
+
+
+def _between(pair: Mapping[str, Any], difference: str) -> str:
+    """An interval of points; nothing where the two were not compared."""
+    return f"{pair[difference][0]:+.1f} to {pair[difference][1]:+.1f}" if difference in pair else ""
 
 
 def parts(measure: str) -> str:

@@ -47,10 +47,10 @@ def run(ground: Ground) -> Part:
         with ground.server(trial.folder) as target:
             missing = lacking(target, COMPARED)
             served = [policy for policy in COMPARED if policy not in missing]
-            asked += asyncio.run(_ask_all(ground, "costs", trial, served, target))
+            asked += asyncio.run(ask_apart(ground, "costs", trial, served, target))
             if ground.format > 1:
                 more = ground.trial(seed, share=HOPPING, mix="cog")
-                hopping += asyncio.run(_ask_all(ground, "costs-lookups", replace(more, unknowable=[]), served, target))
+                hopping += asyncio.run(ask_apart(ground, "costs-lookups", replace(more, unknowable=[]), served, target))
     costs = {policy: costs_of(asked, policy) for policy in served}
     answerable = sum(turns.question.group is not None for turns in asked)
     if ground.publish:
@@ -60,8 +60,10 @@ def run(ground: Ground) -> Part:
     return Part([*(_row(asked, policy) for policy in served), *absent], data)
 
 
-async def _ask_all(ground: Ground, section: str, trial: Trial, policies: Sequence[str], target: str) -> list[Turns]:
-    """One turn at a time, the policies in another order for each question; each sees a picture of its own.
+async def ask_apart(
+    ground: Ground, section: str, trial: Trial, policies: Sequence[str], target: str, clients: int = 1
+) -> list[Turns]:
+    """The policies in another order for each question, so many questions at once; each turn sees a picture of its own.
 
     A pixel tells the pictures apart, so that none finds words, vectors or prefixes that the one before it left.
     """
@@ -77,7 +79,7 @@ async def _ask_all(ground: Ground, section: str, trial: Trial, policies: Sequenc
             return {"id": name, "turns": turns}
 
         tick = ground.ticker(section, len(questions))
-        records = await asked_all(ground.log(section, trial), list(questions), ask, 1, tick)
+        records = await asked_all(ground.log(section, trial), list(questions), ask, clients, tick)
     return [
         Turns(questions[record["id"]], record["turns"], questions[record["id"]].target in trial.unseen)
         for record in records
