@@ -15,10 +15,11 @@ from quizglass_server.domain.turns import Picture, Token
 from quizglass_server.engines.generator.checks import known_model
 from quizglass_server.engines.generator.prompt import Piece, TextPart
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
-from quizglass_server.errors import EngineFailed, EngineLost
+from quizglass_server.errors import EngineFailed, EngineLost, InvalidInput
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator, following
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.shared.fitting import PictureFitter
+from tests.support.engines.openai_door import openai_door
 from tests.support.engines.plain_server import plain_server
 
 PIXELS = np.kron(np.random.default_rng(5).integers(0, 256, (3, 4, 3), dtype=np.uint8), np.ones((40, 40, 1), np.uint8))
@@ -78,6 +79,33 @@ async def test_it_answers_as_a_process_of_this_servers_own(files: GivenOptions) 
             assert await written(generator, constraint=following('root ::= "a lamp"')) == "a lamp"
             await generator.prepare(Picture(b"shown", PIXELS))
             await generator.forget()
+
+
+async def test_asked_by_openais_api_alone_it_answers_the_same(files: GivenOptions) -> None:
+    """A real server of that API, of which this one knows nothing else: its answers, probabilities and refusals."""
+    question = "What is this?"
+    chat = [TextPart(f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n", trusted=True)]
+    asked: list[str] = []
+    assert files.generator is not None
+    with plain_server(files.generator, files.projector) as address, openai_door(address, asked) as door:
+        async with reached(address) as known, reached(door) as generators:
+            assert (generators.facts.native, generators.facts.sees) == (False, True)
+            assert generators.facts.lacks == ("grammar", "prefix")
+            native, client = await known.client(), await generators.client()
+            expected = [item async for item in native.generate(chat, 12)]
+            found = [item async for item in client.generate(chat, 12)]
+            pieces, others = ([item for item in items if isinstance(item, Piece)] for items in (expected, found))
+            labels = [pieces[0].text, "lamp"]
+            weighed, _ = await native.choose(chat, labels)
+            told, _ = await client.choose(chat, labels)
+            shown = await written(await elsewhere(generators))
+            assert shown == await written(await elsewhere(known)) != ""
+            with pytest.raises(InvalidInput, match="follows no grammar"):
+                await written(await elsewhere(generators), constraint=following('root ::= "a lamp"'))
+    assert "".join(piece.text for piece in others) == "".join(piece.text for piece in pieces) != ""
+    assert [piece.probability for piece in others] == pytest.approx([piece.probability for piece in pieces], abs=1e-3)
+    assert min(weighed[0], told[0]) > 0.5
+    assert set(asked) == {"/v1/models", "/v1/chat/completions"}
 
 
 async def test_what_strangers_write_is_no_control_token(files: GivenOptions) -> None:
