@@ -1,4 +1,5 @@
-"""Vision-language models of every family that people have: what is answered about a picture is what llama-server says.
+"""Vision-language models of every family that people have: about a picture they say what llama.cpp alone makes of them,
+its server and its program for pictures, `llama-mtmd-cli`.
 
 The checkpoints are tiny and random, made and converted when the tests run; `make models-test` runs them.
 """
@@ -6,13 +7,16 @@ The checkpoints are tiny and random, made and converted when the tests run; `mak
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import jinja2
 import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -26,14 +30,13 @@ from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
 from quizglass_server.roles.given import completed, given_files
 from quizglass_server.roles.shared.fitting import PictureFitter
 from tests.support.engines.plain_server import plain_server
+from tests.support.vision_models import mtmd_cli
 from tests.support.vision_models.converter import Conversion, convert
-from tests.support.vision_models.families import FAMILIES
+from tests.support.vision_models.families import FAMILIES, Family
 
 pytestmark = pytest.mark.models
 QUESTIONS = ("What is this?", "How many legs has it?")
 TOKENS = 16
-_CUT = 8
-"""Characters that the last two tokens may have."""
 
 
 def picture(seed: int, down: int, across: int) -> RGB:
@@ -63,6 +66,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GivenOptions]:
     }
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """llama.cpp's own `llama-mtmd-cli`."""
+    return mtmd_cli.compiled(tmp_path_factory.mktemp("mtmd"))
+
+
 @asynccontextmanager
 async def served(options: GivenOptions) -> AsyncIterator[LlamaGenerator]:
     """The model as a server without a bundle runs it."""
@@ -84,8 +93,8 @@ async def answered(generator: LlamaGenerator, question: str, pixels: RGB) -> str
         return "".join([item.text async for item in stream if isinstance(item, Token)])
 
 
-def asked(address: str, question: str, pixels: RGB) -> str:
-    """What plain llama-server answers a chat that says the same."""
+def prompt_of(question: str, pixels: RGB) -> list[Part]:
+    """The prompt of a question, as a bundle without a template of its own has it."""
     parts: list[Part] = []
     for segment in load_template(GENERAL_PROMPTS / "answer.jinja", sees=True).render(
         pictures=1, **filled({"question": question})
@@ -94,8 +103,13 @@ def asked(address: str, question: str, pixels: RGB) -> str:
             parts.append(PicturePart(b"shown", pixels.shape[1], pixels.shape[0], pixels.tobytes()))
         else:
             parts.append(TextPart(segment.text, trusted=segment.kind is SegmentKind.TEXT))
+    return parts
+
+
+def asked(address: str, question: str, pixels: RGB) -> str:
+    """What plain llama-server answers a chat that says the same."""
     body: dict[str, Any] = {
-        "messages": messages_of(parts, PictureUrls()),
+        "messages": messages_of(prompt_of(question, pixels), PictureUrls()),
         **{"max_tokens": TOKENS, "temperature": 0, "chat_template_kwargs": {"enable_thinking": False}},
     }
     headers = {"Content-Type": "application/json"}
@@ -103,20 +117,63 @@ def asked(address: str, question: str, pixels: RGB) -> str:
         return str(json.load(response)["choices"][0]["message"]["content"])
 
 
-def alike(ours: str, theirs: str) -> bool:
-    """Whether two texts are the same but for halves of characters, which random models write and servers tell in
-    different ways, and for where a limit of tokens cut off what has them."""
-    first, second = (text.replace("\ufffd", "").strip() for text in (ours, theirs))
-    return abs(len(first) - len(second)) <= _CUT and (first.startswith(second) or second.startswith(first))
+def written(program: Path, family: Family, models: GivenOptions, question: str, file: Path, pixels: RGB) -> bytes:
+    """What `llama-mtmd-cli` writes, by the checkpoint's own chat template; special tokens are left out."""
+    messages = [
+        {"role": each["role"], "content": "".join(piece.get("text", mtmd_cli.MARKER) for piece in _pieces(each))}
+        for each in messages_of(prompt_of(question, pixels), PictureUrls())
+    ]
+    template = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False).from_string(family.template)
+    prompt = template.render(messages=messages, add_generation_prompt=True, bos_token=family.specials[0])
+    assert models.generator is not None
+    assert models.projector is not None
+    found = mtmd_cli.answered(program, models.generator, models.projector, file, prompt, TOKENS)
+    for special in family.specials:
+        found = found.replace(special.encode(), b"")
+    return found.removeprefix(b"\n\n").removesuffix(b"\n\n")
 
 
-@pytest.mark.parametrize("name", [family.name for family in FAMILIES])
-async def test_a_family_is_answered_with_as_by_llama_server_alone(name: str, files: dict[str, GivenOptions]) -> None:
-    models = files[name].generator, files[name].projector
-    async with served(files[name]) as generator:
+def _pieces(message: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+    content = message["content"]
+    return [{"text": content}] if isinstance(content, str) else content
+
+
+def streamed(written: bytes) -> bytes:
+    """As much of a text as llama-server streams: it holds back what seems to end in the middle of a character."""
+    return next(written[:end] for end in range(len(written), -1, -1) if not _is_held_back(written[:end]))
+
+
+def _is_held_back(text: bytes) -> bool:
+    """As `validate_utf8` of llama.cpp sees it: a first byte with too few behind it, whatever these are."""
+    lengths = [(0xE0, 0xC0, 2), (0xF0, 0xE0, 3), (0xF8, 0xF0, 4)]
+    return any(
+        byte & mask == first and behind < length
+        for behind, byte in enumerate(reversed(text[-4:]), 1)
+        for mask, first, length in lengths
+    )
+
+
+def plain(text: str | bytes) -> str:
+    """Without halves of characters and null bytes, which random models write and programs print in their own ways."""
+    whole = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return whole.replace("\ufffd", "").replace("\0", "").strip()
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+async def test_a_family_is_answered_with_as_by_llama_cpp_itself(
+    family: Family, files: dict[str, GivenOptions], program: Path, tmp_path: Path
+) -> None:
+    models = files[family.name]
+    asks = [(question, shown) for question in QUESTIONS for shown in PICTURES]
+    async with served(models) as generator:
         assert generator.sees_pictures
-        ours = [await answered(generator, question, shown) for question in QUESTIONS for shown in PICTURES]
-    with plain_server(*models) as address:
-        theirs = [asked(address, question, shown) for question in QUESTIONS for shown in PICTURES]
-    assert all(alike(*pair) for pair in zip(ours, theirs, strict=True)), (ours, theirs)
+        ours = [await answered(generator, *ask) for ask in asks]
+    with plain_server(models.generator, models.projector) as address:
+        theirs = [asked(address, *ask) for ask in asks]
+    alone = []
+    for number, (question, shown) in enumerate(asks):
+        Image.fromarray(shown).save(file := tmp_path / f"{number}.png")
+        alone.append(written(program, family, models, question, file, shown))
+    assert [plain(text) for text in theirs] == [plain(text) for text in alone]
+    assert [plain(text) for text in ours] == [plain(streamed(text)) for text in alone]
     assert len({text[: TOKENS // 2] for text in ours if len(text) >= TOKENS // 2}) > 1  # pictures make a difference
