@@ -71,7 +71,10 @@ def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -
     rounds = 1 if args.quick else args.rounds
     models = args.models or ("starter", "0.5B")
     bundle, checkpoints = args.bundle.resolve(), args.checkpoints.resolve()
-    return Setup(rounds, args.threads, args.quick, folder, bundle, checkpoints, models, peers, say, args.resume)
+    smollm2 = args.smollm2.resolve()
+    return Setup(
+        rounds, args.threads, args.quick, folder, bundle, checkpoints, models, smollm2, peers, say, args.resume
+    )
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -86,6 +89,12 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--checkpoints", type=Path, default=Path("models/starter/checkpoints"))
+    parser.add_argument(
+        "--smollm2",
+        type=Path,
+        default=Path("work/everyday/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
+        help="model of the text streams besides, left out where there is none (default %(default)s)",
+    )
     args = parser.parse_args(arguments)
     if args.models and not args.quick:
         parser.error("--models: the rows of the other models would go; --quick keeps them")

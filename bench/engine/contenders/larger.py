@@ -59,8 +59,9 @@ def larger(size: TextSize, folder: Path, tokenizer: Path, say: Callable[[str], N
         say: told what is being done.
     """
     folder = folder.resolve()
-    shape = Shape(size.name, folder / "model-q4_k_m.gguf", folder / "mmproj-f16.gguf", _SIDE)
-    if shape.model.is_file() and shape.projector.is_file():
+    projector = folder / "mmproj-f16.gguf"
+    shape = Shape(size.name, folder / "model-q4_k_m.gguf", projector, _SIDE)
+    if shape.model.is_file() and projector.is_file():
         return shape
     say(f"making a random {size.name} generator (once)")
     unfinished = folder / "unfinished"
@@ -68,10 +69,10 @@ def larger(size: TextSize, folder: Path, tokenizer: Path, say: Callable[[str], N
     unfinished.mkdir(parents=True)
     random = np.random.default_rng(SEED)
     _write_text(size, unfinished / "full.gguf", tokenizer, random)
-    _write_tower(size, unfinished / shape.projector.name, random)
+    _write_tower(size, unfinished / projector.name, random)
     say("quantising it to Q4_K_M")
     quantise(unfinished / "full.gguf", unfinished / shape.model.name, _Q4_K_M)
-    for path in (shape.projector, shape.model):
+    for path in (projector, shape.model):
         (unfinished / path.name).rename(path)
     shutil.rmtree(unfinished)
     return shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,6 +23,7 @@ from quizglass_server.engines.generator.prompt import Part, PicturePart, Piece, 
 _BEFORE = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n"
 _AFTER = "<|im_end|>\n<|im_start|>assistant\n"
 """ChatML, as the peers' chat template has it: the same tokens for all."""
+_MARKER = re.compile(r"(<\|im_(?:start|end)\|>)")
 
 
 @dataclass(slots=True)
@@ -56,15 +58,23 @@ class Ours:
                 if isinstance(item, Piece):
                     timed.add(item.text)
 
+    async def forget(self) -> None:
+        """Have it keep nothing of earlier requests."""
+        await (await self.process.client()).forget()
+
     async def close(self) -> None:
         """End the process."""
         await self.process.close()
 
 
 def parts(ask: Ask) -> list[Part]:
-    """A request as the generator takes it, with the same tokens as the peers get."""
+    """A request as the generator takes it, with the same tokens as the peers get.
+
+    As in a turn, markers are the template's, whose tokens the client keeps; all else is data, sent as text.
+    """
     if ask.picture is None:
-        return [TextPart(ask.text, trusted=True)]
+        pieces = filter(None, _MARKER.split(ask.text))
+        return [TextPart(piece, trusted=_MARKER.fullmatch(piece) is not None) for piece in pieces]
     pixels = np.asarray(Image.open(io.BytesIO(ask.picture)).convert("RGB"))
     rgb = pixels.tobytes()
     picture = PicturePart(sha256(rgb).digest(), pixels.shape[1], pixels.shape[0], rgb)

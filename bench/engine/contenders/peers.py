@@ -55,7 +55,8 @@ class Peers:
         except EngineFailed as error:
             raise PeerMissing(error.message) from None
         port, threads = free_port(), str(self._threads)
-        flags = ["--model", str(shape.model.resolve()), "--mmproj", str(shape.projector.resolve())]
+        flags = ["--model", str(shape.model.resolve())]
+        flags += [] if shape.projector is None else ["--mmproj", str(shape.projector.resolve())]
         flags += ["--host", "127.0.0.1", "--port", str(port), "--ctx-size", str(self._cells)]
         flags += ["--threads", threads, "--threads-batch", threads, "--poll", "0", *_FLAGS[name]]
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -59,9 +59,10 @@ async def running(setup: Setup, shape: Shape, names: Sequence[str]) -> AsyncIter
 async def compare(field_: Field, shape: Shape, asks: Sequence[Ask]) -> list[Row]:
     """How many of a few prompts each peer completes as ours does, which also warms everybody up.
 
-    A bar only for the trained model: random weights are near ties, which any other order of adding up decides.
+    A bar only for the starter: random weights are near ties, which any other order of adding up decides. Where ours has
+    put a prompt in its memory is such an order, so it has an empty one for each.
     """
-    answers = [[(await complete(each, ask)).text for ask in asks] for each in field_.contenders]
+    answers = [[await _answer(each, ask) for ask in asks] for each in field_.contenders]
     rows = []
     for peer, theirs in zip(field_.peers, answers[1:], strict=True):
         equal = sum(a.strip() == b.strip() for a, b in zip(answers[0], theirs, strict=True)) / len(asks)
@@ -69,6 +70,12 @@ async def compare(field_: Field, shape: Shape, asks: Sequence[Ask]) -> list[Row]
         name = f"{shape.name}: answers equal to those of {peer.name}"
         rows.append(Row(name, 100 * equal, "%", bar=">= 100" if trained else "", ok=equal == 1 if trained else None))
     return rows
+
+
+async def _answer(contender: Contender, ask: Ask) -> str:
+    if isinstance(contender, Ours):
+        await contender.forget()
+    return (await complete(contender, ask)).text
 
 
 def familiar_prompts(count: int) -> list[Ask]:
@@ -93,7 +100,7 @@ async def long_prompts(setup: Setup, shape: Shape, count: int, tokens: int = ANS
         RuntimeError: the model ends nearly every answer early.
     """
     candidates = (words(PROMPT_WORDS, seed) for seed in range(count * _CANDIDATES))
-    if shape.name != "starter":
+    if not shape.trained:
         return [next(candidates) for _ in range(count)]
     setup.say(f"{shape.name}: looking for {count} prompts with long answers")
     found: list[str] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.engine.contenders.peers import Peers
-from bench.engine.contenders.shapes import Shape, half_billion, starter
+from bench.engine.contenders.shapes import Shape, half_billion, smollm2, starter
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Setup:
     checkpoints: Path
     models: Sequence[str]
     """starter, 0.5B."""
+    smollm2: Path
+    """GGUF of the model that text streams are measured with besides; need not exist."""
     peers: Peers
     say: Callable[[str], None]
     """Shows what is being done."""
@@ -47,3 +49,7 @@ class Setup:
             "0.5B": lambda: half_billion(self.folder / "0.5b", tokenizer, self.say),
         }
         return [made[name]() for name in self.models]
+
+    def text_shapes(self) -> list[Shape]:
+        """The same, and one that reads text alone where `make everyday` has fetched it."""
+        return [*self.shapes(), *([smollm2(self.smollm2)] if self.smollm2.is_file() else [])]

@@ -30,10 +30,13 @@ class Shape:
 
     name: str
     model: Path
-    projector: Path
+    projector: Path | None
+    """None: it reads text alone."""
     side: int
-    """Pixels of its square picture."""
+    """Pixels of its square picture; 0 without any."""
     stop: str = "<|im_end|>"
+    trained: bool = False
+    """Whether its text means something, and ends of its own accord."""
 
 
 def starter(bundle: Path) -> Shape:
@@ -44,7 +47,14 @@ def starter(bundle: Path) -> Shape:
     spec = loaded.roles.generator
     if spec is None or spec.projector is None or spec.picture is None:
         raise ValueError(f"{bundle}: its generator sees no pictures, which the benchmark asks about")
-    return Shape("starter", loaded.path(spec.model), loaded.path(spec.projector), spec.picture.width, spec.stop[0])
+    return Shape(
+        "starter", loaded.path(spec.model), loaded.path(spec.projector), spec.picture.width, spec.stop[0], True
+    )
+
+
+def smollm2(file: Path) -> Shape:
+    """SmolLM2-135M-Instruct in Q4_1, as `make everyday` fetches it."""
+    return Shape("SmolLM2-135M", file, None, 0, trained=True)
 
 
 def half_billion(folder: Path, tokenizer: Path, say: Callable[[str], None]) -> Shape:
@@ -56,8 +66,9 @@ def half_billion(folder: Path, tokenizer: Path, say: Callable[[str], None]) -> S
         say: told what is being done.
     """
     folder = folder.resolve()
-    shape = Shape("0.5B", folder / "model-q4_0.gguf", folder / "mmproj-f16.gguf", _PICTURE)
-    if shape.model.is_file() and shape.projector.is_file():
+    projector = folder / "mmproj-f16.gguf"
+    shape = Shape("0.5B", folder / "model-q4_0.gguf", projector, _PICTURE)
+    if shape.model.is_file() and projector.is_file():
         return shape
     say("making a random 0.5B generator (once)")
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +78,7 @@ def half_billion(folder: Path, tokenizer: Path, say: Callable[[str], None]) -> S
     _write(unfinished, tokenizer)
     say("quantising it to Q4_0")
     quantise(unfinished / "full.gguf", unfinished / shape.model.name)
-    for path in (shape.projector, shape.model):
+    for path in (projector, shape.model):
         (unfinished / path.name).rename(path)
     shutil.rmtree(unfinished)
     return shape

@@ -38,7 +38,7 @@ Series = dict[str, dict[int, list[float]]]
 async def run(setup: Setup) -> Part:
     """Every model, every contender, every number of clients."""
     part = Part()
-    for shape in setup.shapes():
+    for shape in setup.text_shapes():
         prompts = await long_prompts(setup, shape, 1 + setup.rounds * sum(CLIENTS))
         async with running(setup, shape, (PLAIN, OLLAMA)) as field:
             part.rows += await compare(field, shape, familiar_prompts(_CHECKED))

@@ -44,7 +44,6 @@ _PROVED = "qzx-17"
 _PROOF = Constraint(f'root ::= "{_PROVED}"')
 _NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 _IDENTITY = ("n_params", "n_vocab", "size")
-_NOT_FOUND = 404
 _QUEUE = 64
 
 
