@@ -24,8 +24,11 @@ SECTIONS = {
     "heads": "heads",
     "precisions": "precisions",
     "memory": "memory",
+    "cards": "cards",
+    "cards-real": "cards:run_real",
 }
-"""Section to its module, in the order of the table; modules load what they need when they run."""
+"""Section to its module, and its function where that is not `run`, in the order of the table; modules load what they
+need when they run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         setup = Setup(args.quick, args.checkpoints, say)
 
         def run(name: str) -> sections.Part:
-            part: sections.Part = import_module(f"bench.export.{SECTIONS[name]}").run(setup)
+            module, _, function = SECTIONS[name].partition(":")
+            part: sections.Part = getattr(import_module(f"bench.export.{module}"), function or "run")(setup)
             return part
 
         runner.measure(run, checkpoints=checkpoints(args.checkpoints))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -40,11 +41,16 @@ SMALL = Size(DecoderShape(2, 4, 2, 32, 128, 1e-6, "silu"), 192, 500)
 """To see that everything runs."""
 
 
-def write_random(size: Size, path: Path) -> None:
+def write_random(size: Size, path: Path, number: type[np.floating[Any]] = np.float16) -> None:
     """Write the scorer with small random weights, the same ones each time."""
     angles = np.outer(np.arange(_POSITIONS), _THETA ** (-np.arange(0, size.shape.size, 2) / size.shape.size))
     rotary = Rotary(np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32))
-    CardScorer(size.shape, weights(size), rotary, _random("labels", (LABELS, size.shape.width))).write(path)
+    CardScorer(size.shape, weights(size), rotary, label_rows(size), number).write(path)
+
+
+def label_rows(size: Size) -> NDArray[np.float32]:
+    """Rows of the output matrix [labels, width]."""
+    return _random("labels", (LABELS, size.shape.width))
 
 
 def weights(size: Size) -> Callable[[str], NDArray[np.float32] | None]:

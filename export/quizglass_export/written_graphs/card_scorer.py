@@ -22,7 +22,6 @@ from quizglass_export.errors import ExportError
 from quizglass_export.written_graphs.writer import MICROSOFT, GraphWriter
 
 Array = NDArray[np.generic]
-_LARGEST = float(np.finfo(np.float16).max)
 _HEAD_STEP = 16
 """The attention operator takes heads of a multiple of this size."""
 _ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -81,6 +80,8 @@ class CardScorer:
         read: a merged tensor by transformers' name, float32, or None where the model has none of that name.
         rotary: one row for each position that a prompt may have.
         labels: rows of the output matrix, float32 [labels, width].
+        number: type of weights and arithmetic. float32 is for comparisons: what then differs from PyTorch is the
+            graph's form, and what float16 adds is rounding.
     """
 
     def __init__(
@@ -89,12 +90,13 @@ class CardScorer:
         read: Callable[[str], NDArray[np.float32] | None],
         rotary: Rotary,
         labels: NDArray[np.float32],
+        number: type[np.floating[Any]] = np.float16,
     ) -> None:
         shape.check()
-        self._shape, self._read, self._labels = shape, read, labels
+        self._shape, self._read, self._labels, self._number = shape, read, labels, number
         self._graph = GraphWriter()
         self._tables = [
-            self._graph.weight(name, table.astype(np.float16))
+            self._graph.weight(name, table.astype(number))
             for name, table in (("rotary.cos", rotary.cos), ("rotary.sin", rotary.sin))
         ]
 
@@ -126,7 +128,7 @@ class CardScorer:
 
     def _embedded(self) -> str:
         table = self._take("model.embed_tokens.weight") * np.float32(self._shape.embedding_scale)
-        return self._graph.node("Gather", self._half("embedding", table), "input_ids")
+        return self._graph.node("Gather", self._held("embedding", table), "input_ids")
 
     def _layer(self, index: int, hidden: str, normed: str, lengths: tuple[str, str], after: str) -> tuple[str, str]:
         """States and normed states behind a layer; `after` is the norm that comes next."""
@@ -191,13 +193,13 @@ class CardScorer:
 
     def _norm_weight(self, name: str) -> str:
         values = self._take(f"{name}.weight") + np.float32(self._shape.norm_offset)
-        return self._half(f"{name}.weight", values)
+        return self._held(f"{name}.weight", values)
 
     def _product(self, states: str, names: Sequence[str]) -> str:
         """States times the transposed weights of these layers side by side, and plus their biases."""
         weights = np.concatenate([self._take(f"{name}.weight") for name in names])
         label = names[0].rpartition(".")[0] + ".qkv" if len(names) > 1 else names[0]
-        product = self._graph.node("MatMul", states, self._half(f"{label}.weight", weights.T))
+        product = self._graph.node("MatMul", states, self._held(f"{label}.weight", weights.T))
         biases = [self._read(f"{name}.bias") for name in names]
         if all(bias is None for bias in biases):
             return product
@@ -205,7 +207,7 @@ class CardScorer:
             np.zeros(len(self._take(f"{name}.weight")), np.float32) if bias is None else bias
             for name, bias in zip(names, biases, strict=True)
         ]
-        return self._graph.node("Add", product, self._half(f"{label}.bias", np.concatenate(whole)))
+        return self._graph.node("Add", product, self._held(f"{label}.bias", np.concatenate(whole)))
 
     def _head(self, normed: str) -> None:
         """Logits of each row's last token; the tokens' states before it are not read."""
@@ -213,7 +215,7 @@ class CardScorer:
         place = graph.node("Unsqueeze", self._last, graph.constant([1, 2]))
         places = graph.node("Expand", place, graph.constant([1, 1, self._shape.width]))
         last = graph.node("Squeeze", graph.node("GatherElements", normed, places, axis=1), graph.constant([1]))
-        product = graph.node("MatMul", last, self._half("labels", self._labels.T))
+        product = graph.node("MatMul", last, self._held("labels", self._labels.T))
         graph.node("Cast", product, output="logits", to=TensorProto.FLOAT)
 
     def _take(self, name: str) -> NDArray[np.float32]:
@@ -222,11 +224,13 @@ class CardScorer:
             raise ExportError(f"the checkpoint has no {name}, which a scorer for a card needs; choose precision fp16")
         return values
 
-    def _half(self, name: str, values: NDArray[np.float32]) -> str:
-        """Hold weights in float16 under their name."""
-        if float(np.abs(values).max(initial=0)) > _LARGEST:
-            raise ExportError(f"{name} has values beyond {_LARGEST:g}; choose another precision")
-        return self._graph.weight(name, values.astype(np.float16))
+    def _held(self, name: str, values: NDArray[np.float32]) -> str:
+        """Hold weights in the graph's type under their name."""
+        if float(np.abs(values).max(initial=0)) > float(np.finfo(self._number).max):
+            raise ExportError(
+                f"{name} has values beyond {float(np.finfo(self._number).max):g}; choose another precision"
+            )
+        return self._graph.weight(name, values.astype(self._number))
 
     @staticmethod
     def _name(index: int, part: str) -> str:

@@ -25,8 +25,14 @@ AXES = {
 }
 
 
-def write_for_cuda(weights: MergedWeights, labels: Sequence[int], positions: int, path: Path) -> None:
-    """Write a scorer with ONNX Runtime's fused operators, in float16.
+def write_for_cuda(
+    weights: MergedWeights,
+    labels: Sequence[int],
+    positions: int,
+    path: Path,
+    number: type[np.floating[Any]] = np.float16,
+) -> None:
+    """Write a scorer with ONNX Runtime's fused operators, in float16 or another type of numbers.
 
     Args:
         weights: a causal model of Llama's form: Llama, Qwen2, Qwen3, Gemma.
@@ -43,7 +49,7 @@ def write_for_cuda(weights: MergedWeights, labels: Sequence[int], positions: int
         return np.asarray(weights.get(name).numpy(), np.float32) if name in named else None
 
     rows = np.asarray(weights.rows("lm_head.weight", labels).numpy(), np.float32)
-    CardScorer(decoder_shape(weights.model), read, _rotary(weights.model, positions), rows).write(path)
+    CardScorer(decoder_shape(weights.model), read, _rotary(weights.model, positions), rows, number).write(path)
 
 
 def write_for_tensorrt(model: Any, labels: Sequence[int], path: Path) -> None:

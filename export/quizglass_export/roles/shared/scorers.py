@@ -199,7 +199,7 @@ def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
         max_tokens=_longest(job, spec),
         pad_to=job.pad_to(spec),
     )
-    rows = _text_rows(job, part)
+    rows = text_rows(job, part)
     if spec.precision in CARD_PRECISIONS:
         return Exported(part, _write_card_scorer(job, spec, part, labels, rows))
     if is_large(job.source):
@@ -243,7 +243,7 @@ def check_text_scorer(job: RoleJob, spec: Scorer, part: TextScorer) -> list[Chec
     """Compare a scorer of texts with transformers."""
     labels = job.tokens([text for _, text in part.labels])
     model = job.source.reference(TEXT_CLASSES[job.source.model_type])
-    rows = _text_rows(job, part)
+    rows = text_rows(job, part)
 
     with torch.no_grad():
         references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
@@ -285,7 +285,8 @@ def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:
     return inputs
 
 
-def _text_rows(job: RoleJob, part: TextScorer) -> list[list[int]]:
+def text_rows(job: RoleJob, part: TextScorer) -> list[list[int]]:
+    """The samples as a scorer of texts reads them, a prompt each."""
     tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
     return [
         tokenizer.encode(template.render(pictures=0, **sample.values(passage=passage)))
