@@ -118,12 +118,15 @@ async def _over_grpc(
                     break
             call.cancel() if not call.done() else None
             code = await call.code()
-            tally.judge(kind, path, code, _right_code(kind, path, code))
+            tally.judge(kind, path, code, right_code(kind, path, code))
 
 
-def _right_code(kind: str, path: str, code: grpc.StatusCode) -> bool:
+def right_code(kind: str, path: str, code: grpc.StatusCode) -> bool:
+    """Whether a call that says nothing ends as it should with such a token."""
     if kind == "monstrous":
         return code not in (grpc.StatusCode.OK, grpc.StatusCode.INTERNAL)
+    if needs(path) is None:  # it takes a code in place of a token, and got none
+        return code is grpc.StatusCode.INVALID_ARGUMENT
     if kind not in _PERMISSIONS:
         return code is grpc.StatusCode.UNAUTHENTICATED
     if kind not in (needs(path) or ()):
@@ -143,14 +146,17 @@ def _over_http(
         headers = {"authorization": f"Bearer {text}"} if text else {}
         headers |= {"x-forwarded-for": next(sources)} if host == web else {}
         status = _status(f"{host}{path}", access, headers, b"{}" if posts else None)
-        tally.judge(kind, path, status, _right_status(kind, path, status))
+        tally.judge(kind, path, status, right_status(kind, path, status))
     for path in _PUBLIC:
         tally.judge("public", path, status := _status(f"{web}{path}", access, {}), status == 200)
 
 
-def _right_status(kind: str, path: str, status: int) -> bool:
+def right_status(kind: str, path: str, status: int) -> bool:
+    """Whether a request that says nothing is answered as it should be with such a token."""
     if kind == "monstrous":
         return status in (0, 400, 401, 413, 431)
+    if needs(path) is None:
+        return status == 400
     if kind not in _PERMISSIONS:
         # The operations port has no trusted proxy: failures of this machine's own address are held off there.
         return status == 401 or (status == 429 and path in _OPERATED)

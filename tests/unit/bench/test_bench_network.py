@@ -1,5 +1,6 @@
 """The benchmark of an open server: what a source adds to turns, and what grows, from figures written by hand."""
 
+import grpc
 import pytest
 
 from bench.network.faults import Sample
@@ -53,3 +54,11 @@ def test_a_turn_that_searches_by_text_and_is_silent_about_the_source_does_not_na
     timings = tuple(StageTiming(stage, 0.5) for stage in stages)
     steps = tuple(SkippedStep("source.web", reason) for reason in skipped)
     assert left_out(Done("", FinishReason.COMPLETE, timings=timings, skipped=steps)) == told
+
+
+@pytest.mark.parametrize("kind", ["ask", "without", "revoked", "oversized"])
+def test_a_call_that_takes_a_code_in_place_of_a_token_refuses_what_has_none(kind: str) -> None:
+    path = "/quizglass.v1.PairingService/RedeemPairing"
+    right = [code for code in grpc.StatusCode if right_code(kind, path, code)]
+    assert right == [grpc.StatusCode.INVALID_ARGUMENT]
+    assert [status for status in (200, 400, 401, 403, 500) if right_status(kind, path, status)] == [400]
