@@ -6,6 +6,7 @@ import pytest
 from bench.network.faults import Sample
 from bench.network.soak import growth
 from bench.network.sources import left_out, rows
+from bench.network.tokens import right_code, right_status
 from quizglass.values import Done, FinishReason, SkippedStep, StageTiming
 
 
