@@ -150,6 +150,10 @@ class PictureCache:
         self._decodings.pop(_key(sha256), None)
         return self._pictures.pop(_key(sha256)) is not None
 
+    def pop_oldest(self) -> None:
+        """Evict the least recently used picture, if there is one."""
+        self._pictures.pop_oldest()
+
     def _let_go(self, size: int) -> None:
         while size > 0 and (oldest := self._pictures.pop_oldest()) is not None:
             size -= oldest.pixels.nbytes

@@ -125,6 +125,11 @@ class OfflineTurn:
         return True
 
     @property
+    def pictured(self) -> bool:
+        """Whether the question came with a picture."""
+        return self._picture is not None
+
+    @property
     def sees_pictures(self) -> bool:
         """True: the answering model is shown the picture."""
         return True
