@@ -79,6 +79,9 @@ class GraphWriter:
         opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
         large = sum(len(tensor.raw_data) for tensor in self._weights.values()) >= _LARGE
-        onnx.save(model, str(path), save_as_external_data=large, location=f"{path.name}.data" if large else None)
+        beside = path.with_name(f"{path.name}.data")
+        onnx.save(model, str(path), save_as_external_data=large, location=beside.name if large else None)
+        if large:
+            beside.chmod(path.stat().st_mode)  # onnx makes it unreadable for others
         if len(opsets) == 1:  # the checker knows none of ONNX Runtime's own
             onnx.checker.check_model(str(path))

@@ -13,6 +13,7 @@ from quizglass_export.parity import session
 from quizglass_export.written_graphs import bert, efficientnet_lite
 from quizglass_export.written_graphs.safetensors_file import read_safetensors, with_adapter
 from quizglass_export.written_graphs.weights import NamedWeights
+from quizglass_export.written_graphs.writer import GraphWriter
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -175,3 +176,12 @@ def test_a_file_that_is_no_safetensors_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"\xff" * 40)
     with pytest.raises(ExportError, match="not a readable safetensors file"):
         read_safetensors(tmp_path / "model.safetensors")
+
+
+def test_large_weights_beside_a_graph_are_as_readable_as_the_graph(tmp_path: Path) -> None:
+    writer, path = GraphWriter(), tmp_path / "model.onnx"
+    many = writer.weight("many", np.zeros((1, 1 << 24), np.float32))
+    writer.node("Add", "x", many, output="y")
+    writer.write(path, {"x": ("float32", ("b", 1))}, {"y": ("b", 1 << 24)})
+    beside = path.with_name("model.onnx.data")
+    assert beside.stat().st_mode == path.stat().st_mode
