@@ -24,6 +24,7 @@ from bench.sections import Part
 
 SECTIONS = {
     "text-streams": ("generator.streams", "run"),
+    "text-streams-smollm2": ("generator.streams", "smollm2"),
     "neighbours": ("generator.neighbours", "starter"),
     "neighbours-larger": ("generator.neighbours", "larger"),
     "second-question": ("generator.pictures", "second_question"),
@@ -93,7 +94,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--smollm2",
         type=Path,
         default=Path("work/everyday/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
-        help="model of the text streams besides, left out where there is none (default %(default)s)",
+        help="model of the section text-streams-smollm2 (default %(default)s)",
     )
     args = parser.parse_args(arguments)
     if args.models and not args.quick:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.engine.contenders.peers import Peers
-from bench.engine.contenders.shapes import Shape, half_billion, smollm2, starter
+from bench.engine.contenders.shapes import Shape, half_billion, starter
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Setup:
     models: Sequence[str]
     """starter, 0.5B."""
     smollm2: Path
-    """GGUF of the model that text streams are measured with besides; need not exist."""
+    """GGUF of the published model that text streams are measured with; need not exist."""
     peers: Peers
     say: Callable[[str], None]
     """Shows what is being done."""
@@ -49,7 +49,3 @@ class Setup:
             "0.5B": lambda: half_billion(self.folder / "0.5b", tokenizer, self.say),
         }
         return [made[name]() for name in self.models]
-
-    def text_shapes(self) -> list[Shape]:
-        """The same, and one that reads text alone where `make everyday` has fetched it."""
-        return [*self.shapes(), *([smollm2(self.smollm2)] if self.smollm2.is_file() else [])]
