@@ -42,6 +42,7 @@ class Parts:
         self.models.close = lambda: self._close("models")  # type: ignore[attr-defined]
         self.models.statuses = lambda: ()  # type: ignore[attr-defined]
         self.models.elsewhere = ()  # type: ignore[attr-defined]
+        self.models.process = None  # type: ignore[attr-defined]
         self.models.on_change = lambda _: None  # type: ignore[attr-defined]
         self.knowledge.backend, self.knowledge.ready, self.knowledge.writable = "local", True, True  # type: ignore[attr-defined]
         self.knowledge.on_change = lambda _: None  # type: ignore[attr-defined]
@@ -55,7 +56,7 @@ class Parts:
             languages=("en",),
         )
         self.lacking: set[str] = set()
-        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has, quotes=False)
+        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has, quotes=False, answers="write")
         monkeypatch.setattr(app.Bundle, "load", lambda *_, **__: bundle)
         monkeypatch.setattr(app, "load_models", self._load)
         monkeypatch.setattr(stores, "open_knowledge", self._open)

@@ -490,16 +490,16 @@ def test_a_picture_has_two_sides(data: Path, tmp_path: Path) -> None:
 
 
 def test_an_objective_that_the_recipe_lacks_is_refused(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="'prky' is no objective; there are prki, vtki, sft, one_stage"):
+    with pytest.raises(ValidationError, match="'prky' is no objective; there are prki, vtki, sft, one_stage, two_stage, mmstar"):
         CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=("prky",))
-    assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path).without == ("one_stage",)
+    assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path).without == ("mmstar", "one_stage", "two_stage")
     assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, baseline=True).only == ("one_stage",)
 
 
 @pytest.mark.parametrize("without", itertools.permutations(("prki", "vtki", "sft")))
 def test_objectives_have_one_order_so_that_a_run_goes_on(without: tuple[str, ...], data: Path, tmp_path: Path) -> None:
     how = CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=without)
-    assert how.without == ("one_stage", "prki", "sft", "vtki")
+    assert how.without == ("mmstar", "one_stage", "prki", "sft", "two_stage", "vtki")
 
 
 def test_questions_that_are_not_all_asked_yet_are_told_as_that(data: Path, tmp_path: Path) -> None:

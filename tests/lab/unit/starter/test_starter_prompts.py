@@ -52,7 +52,7 @@ def test_a_request_is_encoded_as_the_server_encodes_the_turn(path: Path, encoder
     history = (("What is this called?", "Velmora"),)
     picture = Picture(b"1" * 32, np.zeros((4, 4, 3), np.uint8))
     turn = Turn("0" * 32, "What does it cost?", picture, tuple(Exchange(*each) for each in history))
-    state = State(turn.question, ("How much does the Velmora cost?", "Who made it?"), seen, found, NOTES)
+    state = State(turn.question, ("How much does the Velmora cost?", "Who made it?"), seen, found, notes=NOTES)
     template = load_template(path, sees=True)
     values = filled(prompt_values(turn, "open today", NOTES["domain"], state, {}))
     tokens = PromptTokenizer(encoder.tokenizer_file)
