@@ -56,7 +56,9 @@ class Parts:
             languages=("en",),
         )
         self.lacking: set[str] = set()
-        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has, quotes=False, answers="write")
+        bundle = SimpleNamespace(
+            manifest=manifest, name="dummy", version="1", has=self._has, quotes=False, answers="write"
+        )
         monkeypatch.setattr(app.Bundle, "load", lambda *_, **__: bundle)
         monkeypatch.setattr(app, "load_models", self._load)
         monkeypatch.setattr(stores, "open_knowledge", self._open)

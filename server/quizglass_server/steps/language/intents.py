@@ -56,6 +56,8 @@ _LEAD = re.compile(
     r"^(?:(?:ok|okay|hey|hi|hello|so|well|and|um|uh|please|excuse me|quick question|sorry) )*"
     rf"(?:{_YOU_TELL} )?(?:please )?"
 )
+_EXCLAIMED = re.compile(r"^(?:(?:a+w+|a+h+|o+h+|wo+w|ya+y|phew|h?m+|(?:ha)+|well|oh my) )+(?=\S)")
+"""In front of small talk alone: "Aww, thank you"."""
 _TAIL = re.compile(
     r"(?: (?:please|here|there|exactly|again|anyway|actually|for me|then|thanks"
     r"|(?:right )?in front of (?:me|us)|over (?:here|there)|on the (?:table|wall|shelf|floor|left|right)"
@@ -161,7 +163,8 @@ _TALK = {
         r"(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day))"
         r"(?: there| you| again| everyone| quizglass)?",
         r"(?:hi |hello |hey )?how (?:are|r) (?:you|u)(?: doing)?(?: today)?|how is it going|what is up|sup",
-        r"(?:are you|you) (?:there|awake|ready|listening|ok|okay)|(?:can|do) you hear me|nice to meet you",
+        r"(?:(?:hi|hello|hey)(?: there)? )?(?:are you|you) (?:there|on|awake|ready|listening|ok|okay)",
+        r"(?:can|do) you hear me|nice to meet you",
         r"test(?:ing)?(?: one two(?: three)?)?",
     ),
     Intent.THANKS: (
@@ -175,7 +178,7 @@ _TALK = {
         r"talk to you later|that is all|that will be all|stop",
     ),
     Intent.REMARK: (
-        r"you are(?: (?:so|very|really|quite|just|the|an?|such an?))* [\w-]+",
+        r"you are(?: (?:so|very|really|quite|just|the|an?|such an?))* [\w-]+(?: you know(?: that)?)?",
         r"(?:that|this) (?:is|was)(?: (?:very|really|not))* (?:helpful|useful|right|wrong|nonsense)",
     ),
     Intent.ABOUT_ASSISTANT: (
@@ -222,7 +225,7 @@ def intent_of(question: str) -> Intent:
 
 def _talk_of(question: str) -> Intent | None:
     """What small talk a text is: as a whole, or piece by piece, by its last ("Okay, never mind")."""
-    whole = _matching(_plain(question), _TALKING)
+    whole = _matching(_EXCLAIMED.sub("", _plain(question)), _TALKING)
     if whole is not None:
         return whole
     pieces = [_matching(piece, _TALKING) for piece in map(_plain, _PIECE_END.split(question)) if piece]

@@ -490,7 +490,9 @@ def test_a_picture_has_two_sides(data: Path, tmp_path: Path) -> None:
 
 
 def test_an_objective_that_the_recipe_lacks_is_refused(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="'prky' is no objective; there are prki, vtki, sft, one_stage, two_stage, mmstar"):
+    with pytest.raises(
+        ValidationError, match="'prky' is no objective; there are prki, vtki, sft, one_stage, two_stage, mmstar"
+    ):
         CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=("prky",))
     assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path).without == ("mmstar", "one_stage", "two_stage")
     assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, baseline=True).only == ("one_stage",)

@@ -186,6 +186,8 @@ ASKED = {
         Good morning!
         How are you?
         Are you there?
+        hi there, are you on?
+        Oh, hello!
     """,
     Intent.THANKS: """
         Thanks a lot, that helped.
@@ -196,8 +198,11 @@ ASKED = {
         Okay, never mind.
         You're brilliant, thanks!
         got it
+        Aww... thanks so much!
+        oh wow thank you
     """,
     Intent.REMARK: """
+        Haha, you're the best, you know that?
         You're brilliant!
         Thanks, you're a genius.
         you are wrong
@@ -217,6 +222,8 @@ ASKED = {
         What's your name?
     """,
     Intent.FACT: """
+        Oh, how old is he?
+        Are you on the left in this picture?
         What is the fish's food?
         What's the dog's age?
         What is the name of the vet?
