@@ -12,6 +12,25 @@ from bench import render
 from quizglass import __version__
 from tests.support.installed import ROOT, Installed
 
+WAKE_WORD = """
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+class Model(Enum):
+    OKAY_NABU = ...
+
+class OpenWakeWord:
+    @classmethod
+    def from_builtin(cls, model: Model) -> OpenWakeWord: ...
+    def process_streaming(self, features: Any) -> Iterable[float]: ...
+
+class OpenWakeWordFeatures:
+    @classmethod
+    def from_builtin(cls) -> OpenWakeWordFeatures: ...
+    def process_streaming(self, audio: bytes) -> Iterable[Any]: ...
+"""
+"""What an example uses of `pyopen-wakeword`, which the client does not bring."""
 EVERY_MODULE = """
 import pkgutil, quizglass, quizglass_client
 for package in (quizglass, quizglass_client):
@@ -50,6 +69,7 @@ def examples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
     for name, example in _examples().items():
         (folder / name).write_text(example, encoding="utf-8")
+    (folder / "pyopen_wakeword.pyi").write_text(WAKE_WORD, encoding="utf-8")
     return folder
 
 
