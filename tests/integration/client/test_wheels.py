@@ -52,7 +52,8 @@ def test_the_client_sends_pictures_without_pillow_rich_and_shtab(wheels, tmp_pat
     said = done.stdout.splitlines()
     assert (done.returncode, said[1:]) == (0, ["[]", "False"]), done.stderr
     assert "needs Pillow; in the clone: pip install '.[cli]'" in said[0]
-    done = client.run("quizglass", "--version")
+    assert client.run("quizglass", "--version").stdout == f"quizglass {__version__}\n"
+    done = client.run("quizglass", "health")
     assert (done.returncode, "pip install '.[cli]'" in done.stderr, done.stderr.count("\n")) == (2, True, 1)
 
 
