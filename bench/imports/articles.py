@@ -1,7 +1,7 @@
 """What a benchmark's knowledge takes to import, of which no input is odd or damaged: section `articles`.
 
 Writes a file in the form of Encyclopedic-VQA's knowledge (2 M articles, 15 GB), and reads and imports it in a process
-of its own, whose largest memory is told after each eighth of the articles: what stays flat is so at any size.
+of its own, whose largest memory is reported after each eighth of the articles: what stays flat is so at any size.
 The server acknowledges without storing: what a store takes is measured in `bench.knowledge`.
 """
 

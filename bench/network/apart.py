@@ -21,7 +21,7 @@ BAR = 0.55
 _SEED = 7
 _TENANTS = ("anna", "bert")
 _CONTROL = 200
-"""Draws by the same tenant, which are told apart at once."""
+"""Draws by the same tenant, which differ clearly."""
 
 
 @dataclass(frozen=True, slots=True)

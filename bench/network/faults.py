@@ -61,7 +61,7 @@ class Tally:
     turns: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     restored: Counter[str] = field(default_factory=Counter)
-    """Links of sessions after their first, by how much of the session there was then."""
+    """Links of sessions after their first, by the part of the session that was still there."""
     lost: list[str] = field(default_factory=list)
     """Turns that were neither answered nor refused."""
     missing: list[str] = field(default_factory=list)

@@ -46,7 +46,7 @@ class _Tally:
     failed: Counter[str] = field(default_factory=Counter)
     """Turns, by why."""
     restored: Counter[str] = field(default_factory=Counter)
-    """Links of sessions after their first, by how much of the session there was then."""
+    """Links of sessions after their first, by the part of the session that was still there."""
     without_s: list[float] = field(default_factory=list)
     """Seconds without a link."""
 

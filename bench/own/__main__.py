@@ -67,7 +67,7 @@ class Stage:
     plain: PlainGenerator | None
     """The bundle's generator by itself; None: it has none."""
     log: Log
-    """Of what that answers."""
+    """Of that generator's answers."""
     say: Callable[[str], None]
 
     @property

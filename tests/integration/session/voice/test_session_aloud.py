@@ -231,7 +231,7 @@ async def test_sound_waits_for_a_client_that_is_away_and_loses_nothing(tmp_path)
             await first.until(AnswerAudio)
             await gate.reached.wait()
         await eventually(lambda: stage.rpc.sessions.get(begun.session_id, 0).link is None)
-        gate.open.set()  # what is said from here on is more than is kept of what a link has written
+        gate.open.set()  # from here on more is said than is kept of a link's messages
         last_seq = first.heard[-1][0]
         async with opened(stage.target, session_id=begun.session_id, last_seq=last_seq) as (second, _):
             assert (await finished(second, "a")).whole

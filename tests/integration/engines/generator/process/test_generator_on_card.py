@@ -1,4 +1,4 @@
-"""A real llama-server beside a card that is made up: it is told how many layers go there, or is not started."""
+"""A real llama-server beside a card that is made up: it gets the number of layers that go there, or is not started."""
 
 from __future__ import annotations
 
