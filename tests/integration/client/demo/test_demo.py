@@ -82,7 +82,13 @@ def test_what_is_printed_is_for_a_person(workdir: Path, demo: Demo) -> None:
 def test_on_a_terminal_pictures_are_links_and_the_server_stays(workdir: Path) -> None:
     shown, terminal = pty.openpty()
     command = [sys.executable, "-m", "clients.demo.demo", "--workdir", str(workdir)]
-    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal) as demo:
+    # Of a suite in the background, whose SIGINT is ignored, it would ignore that, too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        demo = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
         said = ""
         while "press Ctrl+C" not in said:
             assert demo.poll() is None, said
@@ -91,6 +97,9 @@ def test_on_a_terminal_pictures_are_links_and_the_server_stays(workdir: Path) ->
         with urlopen(page) as answer:  # our own server
             assert answer.status == 200
         demo.send_signal(signal.SIGINT)
+        demo.wait()
+    finally:
+        demo.kill()
     os.close(terminal)
     os.close(shown)
     assert demo.returncode == 0
