@@ -1,8 +1,9 @@
 """Fills the generated regions of README.md and the pages in docs/: `python -m bench.render`, `--check` only compares.
 
 A region stands between `<!-- bench:NAME -->` (or another name of `REGIONS`) and `<!-- /bench -->`, each on a line of
-its own. Figures come from bench/results/*.json and from the parity report inside the starter bundle, settings and
-statuses from the code. What was not measured is said to be so. Running it twice changes nothing the second time.
+its own. Figures come from bench/results/*.json and from the parity report inside the starter bundle,
+reference tables from the code (`reference`). What was not measured is said to be so. Running it twice changes nothing
+the second time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+from bench import reference
+from bench.markdown import cell, table
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -81,7 +85,7 @@ _SYSTEMS = {
 }
 """Policies of README's table, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
-_OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|metrics|status) -->$", re.MULTILINE)
+_OPEN = re.compile(r"^<!-- ((?:bench|manifest):[\w-]+|picture|explained|settings|metrics|status) -->$", re.MULTILINE)
 _DEFAULT = "adaptive"
 """The server's own policy, beside which the published ones stand."""
 _OF_MOST = re.compile(r"accuracy, [\w+-]+ \(95 %")
@@ -174,7 +178,7 @@ def apart(section: str) -> str:
 
 
 def _rows(rows: Iterable[Result]) -> str:
-    cells = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in rows)
+    cells = ((cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in rows)
     return table(("", "measured", "compared with", "bar", "reached"), cells)
 
 
@@ -210,7 +214,7 @@ def unseen() -> str:
     if found is None:
         return _not_measured("accuracy")
     measured: Sequence[Result] = [row for part in found["data"].values() for row in part.get("unseen", ())]
-    rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in measured)
+    rows = ((cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in measured)
     return table(("on things never trained on", "measured", "compared with", "bar", "reached"), rows)
 
 
@@ -364,7 +368,7 @@ def parity() -> str:
         return "_Not measured yet: the starter bundle has not been built. `make bundle` builds and checks it._"
     report = _json(PARITY)
     rows = (
-        (c["role"], c["measure"], f"{c['value']:.3g}", _cell(c["demand"]), str(c["samples"]), _MARKS[c["passed"]])
+        (c["role"], c["measure"], f"{c['value']:.3g}", cell(c["demand"]), str(c["samples"]), _MARKS[c["passed"]])
         for c in report["checks"]
     )
     return table(("role", "measure", "value", "demanded", "samples", "holds"), rows)
@@ -425,47 +429,6 @@ def explained() -> str:
     return "_Not asked yet: `python -m bench.explained` asks it._"
 
 
-def metrics() -> str:
-    """Every metric of the operations port, as a table."""
-    from quizglass_server.observe.metrics import EVERY
-
-    rows = ["| metric | type | labels | what it says |", "|---|---|---|---|"]
-    for metric in EVERY.values():
-        labels = ", ".join(f"`{label}`" for label in metric.labels)
-        rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
-    return "\n".join(rows)
-
-
-def settings() -> str:
-    """Every setting of the server with its default and trade-off, from the code that declares it."""
-    from quizglass_server.config.load import all_fields
-    from quizglass_server.config.sources import PREFIX
-
-    rows = (
-        (
-            f"`{name}`",
-            "required" if field.is_required() else f"`{field.default}`",
-            _cell(field.description or ""),
-            f"`--{name.replace('_', '-')}`, `{PREFIX}{name.upper()}`",
-        )
-        for name, field in all_fields().items()
-    )
-    return table(("setting", "default", "what it trades", "flag, variable"), rows)
-
-
-def statuses() -> str:
-    """Domain errors and the gRPC status of each, from the server's own table."""
-    from quizglass_server.errors import QuizglassError
-    from quizglass_server.rpc.transport.status import STATUS
-
-    rows = [
-        (f"`{error.code}`", f"`{status.name}`", _cell(re.split(r"[.;\n]", error.__doc__ or "")[0]))
-        for error, status in STATUS.items()
-        if error is not QuizglassError
-    ]
-    return table(("reason", "status", "meaning"), rows)
-
-
 REGIONS: dict[str, Callable[[], str]] = {
     **{f"bench:{name}": (lambda name=name: figures(name)) for name in MEASURED},  # type: ignore[misc]
     **{f"bench:{section}": (lambda section=section: apart(section)) for section in _APART},  # type: ignore[misc]
@@ -485,16 +448,13 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:machine": machine,
     "picture": picture,
     "explained": explained,
-    "settings": settings,
-    "metrics": metrics,
-    "status": statuses,
+    "settings": reference.settings,
+    "metrics": reference.metrics,
+    "status": reference.statuses,
+    "manifest:thresholds": reference.thresholds,
+    "manifest:evidence": reference.evidence,
+    "manifest:roles": reference.role_keys,
 }
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def _json(path: Path) -> Result:
@@ -548,9 +508,9 @@ def _figure(row: Result) -> str:
 
 def _peer(row: Result) -> str:
     if row["peer_value"] is None:
-        return _cell(row["peer"])
+        return cell(row["peer"])
     ratio = f" (ratio {_number(row['ratio'])})" if row["ratio"] is not None else ""
-    return f"{_cell(row['peer'])}: {_number(row['peer_value'])}{ratio}"
+    return f"{cell(row['peer'])}: {_number(row['peer_value'])}{ratio}"
 
 
 def _bar(row: Result) -> str:
@@ -561,10 +521,6 @@ def _number(value: float | None) -> str:
     if value is None:
         return "none"
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ class Gridded(ManifestPart):
     """A model of pictures. A graph takes one size: `picture` and `model` are the first, `grids` the others."""
 
     grids: Annotated[tuple[Grid, ...], Field(min_length=1)] | None = None
+    """Further sizes, each with `width`, `height` and a `model` of its own; None: one size."""
 
     @model_validator(mode="after")
     def _sizes_fit(self: _HasGraphs[Normalised]) -> _HasGraphs[Normalised]:

@@ -21,6 +21,13 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
 Rows = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=2)]
 Weights = Annotated[tuple[float, ...], Field(min_length=1)]
+GraphFile = Annotated[FileName, Field(description="The model, a file of the bundle.")]
+TokenizerFile = Annotated[FileName, Field(description="The model's tokenizer, a file of the bundle.")]
+LongestText = Annotated[Count, Field(description="The longest text, in tokens.")]
+Dimension = Annotated[Count, Field(description="Length of a vector.")]
+NormalisedPicture = Annotated[
+    Normalised, Field(description="`width` and `height` of pictures in pixels, `mean` and `std` of each channel.")
+]
 
 
 class RolePart(ManifestPart):
@@ -51,14 +58,15 @@ class Scorer(Batched):
     """What a manifest says of a scorer."""
 
     engine: Literal["onnx"]
-    model: FileName
-    tokenizer: FileName
+    model: GraphFile
+    tokenizer: TokenizerFile
     prompt: FileName
+    """Template of what the model reads."""
     labels: Labels
-    """(name, text); each text is one token."""
+    """Pairs of name and text, in the order of the logits or of `rows`; each text is one token, and each another."""
     rows: Rows | None = None
     """Of each label the place of its logit, where the model gives those of several roles; None: in this order."""
-    max_tokens: Count
+    max_tokens: LongestText
 
     @model_validator(mode="after")
     def _a_row_each(self) -> Scorer:
@@ -72,7 +80,9 @@ class VisionScorer(Gridded, Scorer):
 
     kind: Literal["vl-scorer"]
     picture: Patched
+    """`width` and `height` of pictures in pixels, `mean` and `std` of each channel, `patch`, `merge` and `temporal`."""
     image_token: str
+    """The token that stands for a piece of the picture."""
     most_pictures: Annotated[int, Field(ge=2)] | None = None
     """How many pictures a prompt shows at most, where the graph takes several; None: one."""
 
@@ -96,10 +106,11 @@ class LinearDeciderPart(RolePart):
     features: Annotated[tuple[str, ...], Field(min_length=1)]
     """Names of the values that it reads: a number as it is, a list by its length, a text by its words."""
     labels: Annotated[tuple[str, ...], Field(min_length=2)]
+    """Names, in the order of `weights` and `bias`."""
     weights: Annotated[tuple[Weights, ...], Field(min_length=2)]
     """A row for each label, a column for each feature."""
     bias: Annotated[tuple[float, ...], Field(min_length=2)]
-    """Bias of each label."""
+    """What is added to each label's value."""
 
     @model_validator(mode="after")
     def _shapes_fit(self) -> LinearDeciderPart:
@@ -122,12 +133,13 @@ class CrossEncoderPart(Batched):
 
     engine: Literal["onnx"]
     kind: Literal["cross-encoder"]
-    model: FileName
-    tokenizer: FileName
-    max_tokens: Count
+    model: GraphFile
+    tokenizer: TokenizerFile
+    max_tokens: LongestText
     logits: Count
     """How many the model gives; of one, the relevance is its sigmoid, of more, the softmax at `relevant`."""
     relevant: Annotated[int, Field(ge=0)] = 0
+    """Which of several logits is relevance; 0 the first."""
 
     @model_validator(mode="after")
     def _inside(self) -> CrossEncoderPart:
@@ -145,15 +157,16 @@ class CoarseRerankerPart(Gridded, RolePart):
     engine: Literal["onnx"]
     kind: Literal["q-former"]
     model: FileName
-    """`pixel_values`, with `input_ids` and `attention_mask` of the question, to `image_embeds` [B, queries, dimension];
-    without a question where the graph lacks these."""
+    """The graph of picture and question: `pixel_values`, with `input_ids` and `attention_mask` of the question, to
+    `image_embeds` [B, queries, dimension]; without a question where the graph lacks these."""
     text_model: FileName
     """`input_ids`, `attention_mask` to `text_embeds` [B, dimension]."""
-    tokenizer: FileName
-    picture: Normalised
+    tokenizer: TokenizerFile
+    picture: NormalisedPicture
     queries: Count
-    dimension: Count
-    max_tokens: Count
+    """How many vectors a picture becomes."""
+    dimension: Dimension
+    max_tokens: LongestText
 
 
 class TextEncoderPart(Batched):
@@ -161,14 +174,16 @@ class TextEncoderPart(Batched):
 
     engine: Literal["onnx"]
     kind: Literal["text-encoder"]
-    model: FileName
-    tokenizer: FileName
-    dimension: Count
+    model: GraphFile
+    tokenizer: TokenizerFile
+    dimension: Dimension
     pooling: Literal["mean", "cls", "last"]
     """How the token states become one vector: their mean, the first, or that of the last token."""
     query_prefix: str = ""
+    """Put before queries."""
     passage_prefix: str = ""
-    max_tokens: Count
+    """Put before passages."""
+    max_tokens: LongestText
 
 
 class ImageEncoderPart(Gridded, Batched):
@@ -176,9 +191,9 @@ class ImageEncoderPart(Gridded, Batched):
 
     engine: Literal["onnx"]
     kind: Literal["image-encoder"]
-    model: FileName
-    picture: Normalised
-    dimension: Count
+    model: GraphFile
+    picture: NormalisedPicture
+    dimension: Dimension
 
 
 class DetectorPart(Gridded, RolePart):
@@ -186,12 +201,12 @@ class DetectorPart(Gridded, RolePart):
 
     engine: Literal["onnx"]
     kind: Literal["grounding-dino", "owlv2"]
-    model: FileName
-    tokenizer: FileName
-    picture: Normalised
+    model: GraphFile
+    tokenizer: TokenizerFile
+    picture: NormalisedPicture
     boxes: Count
     """How many the model gives for a picture."""
-    max_tokens: Count
+    max_tokens: LongestText
     text_model: FileName | None = None
     """OWLv2's graph of phrases, where `model` is the one of pictures: those are then looked at once, whatever is looked
     for in them, and before that is known. None: `model` takes both."""
@@ -208,11 +223,12 @@ class DomainRouterPart(Gridded, RolePart):
 
     engine: Literal["onnx"]
     kind: Literal["q-former-classifier"]
-    model: FileName
-    tokenizer: FileName
-    picture: Normalised
+    model: GraphFile
+    tokenizer: TokenizerFile
+    picture: NormalisedPicture
     labels: Annotated[tuple[str, ...], Field(min_length=2)]
-    max_tokens: Count
+    """Names of the domains, in the order of the logits."""
+    max_tokens: LongestText
 
 
 class TaggerPart(Gridded, Batched):
@@ -220,15 +236,15 @@ class TaggerPart(Gridded, Batched):
 
     engine: Literal["onnx"]
     kind: Literal["image-classifier"]
-    model: FileName
-    picture: Normalised
+    model: GraphFile
+    picture: NormalisedPicture
     labels: FileName
     """UTF-8, a label a line, in the order of the model's values."""
     output: Literal["logits", "probabilities"] = "logits"
     """Name of the model's output. Logits become probabilities by a softmax; probabilities are taken as they are, so
     that several labels of one picture can be likely."""
     least: Probability = 0.5
-    """Less likely labels are left out."""
+    """The least probability of a label."""
     most: Count = 3
     """Most labels of one picture."""
 
@@ -263,17 +279,20 @@ class GeneratorPart(RolePart):
 
     engine: Literal["llama"]
     kind: Literal["generator"]
-    model: FileName
+    model: GraphFile
     projector: FileName | None = None
-    """None: it reads text alone, and a picture reaches it as what was read and found."""
+    """The part that sees, a GGUF file. None: it reads text alone, and a picture reaches it as what was read and
+    found."""
     prompts: Prompts
     """Task to template; `answer` is required, others as policies need them: `rewrite`, `plan`, any other."""
     picture: Size | None = None
-    """What pictures are stretched to. None: they keep their shape, and are made smaller where they are very large."""
+    """What pictures are stretched to. None: they keep their shape, and are made smaller beyond 768 x 768 pixels."""
     stop: tuple[str, ...] = ()
-    """Texts that end an answer, besides the tokens that the model's file names for that."""
+    """Texts that end an answer, besides the tokens that the model's file names for that; each is one token."""
     context: Count
+    """Tokens of prompt and answer together."""
     max_new_tokens: Count
+    """Tokens of an answer, where a request does not say."""
 
     @model_validator(mode="after")
     def _sees(self) -> GeneratorPart:
@@ -322,7 +341,8 @@ class SpeechPart(RolePart):
 
     engine: Literal["wyoming"] = "wyoming"
     address: SpeechAddress
-    """Where it listens; of one that the settings name it may be the command that starts it."""
+    """Where it listens, on this machine: `unix:///PATH` or `tcp://127.0.0.1:PORT`. Of a server that the settings name
+    it may be the command that starts it."""
 
     @property
     def server(self) -> SpeechServer:

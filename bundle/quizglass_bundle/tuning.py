@@ -76,16 +76,18 @@ class Thresholds(ManifestPart):
     p_mean: Probability | None = None
     """A draft whose tokens' mean probability is smaller is not certain; None: any is."""
     line: CertaintyLine | None = None
-    """Over both, as QA-Dragon's verifier has it, besides the two bounds; None: any draft is certain."""
+    """Over both, as QA-Dragon's verifier has it, besides the two bounds: weights `p_min` and `p_mean`, and the `least`
+    sum of a certain draft. None: any draft is certain."""
     support_accept: Probability | None = None
-    """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
+    """An answer of a smaller probability of "supported" is doubted; None: the likeliest label decides."""
     support_certainty: Probability = 0.0
     """The weight of the answer's least token probability in what `support_accept` is held against; the rest is the
     verifier's. QA-Dragon draws its line over token probabilities, and asks its verifier beyond it; a small verifier and
     the tokens are each wrong about other answers."""
     support_match: Match | None = None
-    """How much the match of the entries that are shown moves what `support_accept` is held against; None: not at all.
-    It is 0 for a usual right hit."""
+    """How much the match of the entries that are shown moves what `support_accept` is held against, in log odds:
+    `similarity` x cosine, at most `most`, + `margin` x the cosine before the best other entry + `offset`. It is 0 for a
+    usual right hit. None: not at all."""
     support_colour: Annotated[float, Field(ge=0, le=20)] = 0.0
     """By how many log odds less an answer is trusted whose evidence names colours, and not the one by which the
     question says what it means."""
@@ -142,7 +144,10 @@ class EvidenceLimits(ManifestPart):
     """How evidence is looked for, how many pieces are fetched and shown to the generator, and what answers come of."""
 
     answers: Answers = Answers.WRITE
-    """Whether the generator writes answers, sentences of the evidence are quoted, or the shorter of both is taken."""
+    """`write`: the generator writes answers. `quote`: answers are quotes, `quote` is the default policy, and a
+    generator's words under another policy are checked before they are sent. `shorter`: the generator writes, its words
+    are checked before they are sent, and of a supported answer, whole, and the quote the shorter one is the answer;
+    this needs `quote_accept`."""
 
     seen: Count = 1
     """Of the entries that an image search brings back, how many the generator is shown."""
@@ -153,13 +158,16 @@ class EvidenceLimits(ManifestPart):
     coarse_candidates: Count | None = None
     """Of the chunks, how many the coarse reranker leaves to the fine one; None: all."""
     rerank_first: Count | None = None
-    """Of the chunks, how many are reranked at first, and alone where they tell all that is asked; None: all."""
+    """Of the chunks, how many are reranked at first, and alone where one of them answers with a probability of 0.95 and
+    the query names nothing else; None: all."""
     links: Annotated[int, Field(ge=0, le=20)] = 0
-    """Where no passage answers, how many what they name brings; 0: names are not followed."""
+    """How many passages join the chunks where none of these answers, because the best name their entries; 0: names are
+    not followed."""
     image_candidates: Count = 5
     """Entries an image search brings back."""
     views: Views = Views()
-    """Parts of the picture that are searched for."""
+    """Parts of the picture that are looked up: widths where a question names a place, widths where it names none, as
+    shares of the picture's, and sides of squares where these find nothing, as shares of its shorter side."""
     boxes: Count = 2
     """Most of a detector's boxes that are looked up, instead of the views."""
     box_step: Step = 0.0
@@ -171,7 +179,8 @@ class EvidenceLimits(ManifestPart):
     rounds: Annotated[int, Field(ge=1, le=10)] | None = None
     """Most rounds of `cogplanner-…+` and `self-reflective+`; None: three, as the published forms take."""
     own_passages: Annotated[int, Field(ge=0, le=20)] = 0
-    """Of each entry seen, how many passages of its own the generator is shown behind its caption."""
+    """Of each entry seen, how many passages of its own the generator is shown behind its caption. 2 suits folders of
+    photographs and texts, whose captions say little."""
 
 
 def check_answers(evidence: EvidenceLimits, thresholds: Thresholds) -> None:
