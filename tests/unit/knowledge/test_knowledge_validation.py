@@ -3,6 +3,7 @@
 import pytest
 
 from quizglass.values import Entry
+from quizglass_server.decoding.markup.blocks import blocks
 from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.errors import InvalidInput
 from quizglass_server.knowledge.content.validation import checked_entry, shown_id
@@ -71,3 +72,10 @@ def test_letters_of_other_scripts_and_model_tokens_are_text_like_any_other() -> 
 
 def test_a_refused_id_is_shown_on_one_line_and_not_at_full_length() -> None:
     assert shown_id("bad\nid" + "x" * 1000) == ("bad id" + "x" * 194)
+
+
+def test_tabs_in_front_of_a_line_still_say_what_stands_below_what() -> None:
+    entry = Entry("a", "A", text="- cars\n\t- Velmora\n\t\t- red\tor blue\n- ships", text_format="markdown")
+    text = checked_entry(PicturedEntry(entry)).entry.text
+    assert text == "- cars\n    - Velmora\n        - red or blue\n- ships"
+    assert [block.text for block in blocks(text, "markdown")] == ["- cars Velmora red or blue\n- ships"]

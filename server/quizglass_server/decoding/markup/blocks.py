@@ -46,6 +46,9 @@ _ITEMS = "; "  # between the cells of a row, and the items of a list within one
 _BEGIN_ITEM = ("first item", "item")
 _LONGEST_HEADING = 240  # characters; longer ones are never put in front of a chunk, and are blocks themselves
 _LONGEST_COLUMN = 100  # characters of a column's name, which is repeated in every row
+_WIDEST, _MOST_REACHING = 50, 100  # columns of one cell, and of all cells of a table that reach into the next row
+_MOST_REPEATED = 200_000  # characters of a table's cells that are there again in the rows below
+_NUMBER = re.compile(r"\s*\+?(\d{1,5})")
 _MOST_BLOCKS = 5_000  # a block is a chunk at least
 _MOST_CHARACTERS = 1_000_000  # of all blocks: five times the longest text of an entry
 _LONGEST_FRONT_MATTER = 16_384  # characters
@@ -266,17 +269,89 @@ def _captions(table: LexborNode, depth: int) -> Iterator[str]:
     return (_words(child, depth) for child in table.iter() if child.tag == "caption")
 
 
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell in its place."""
+
+    columns: range
+    text: str
+    rows: int = 0
+    """How many rows below it reaches into."""
+
+    def below(self) -> _Cell:
+        """The same in the next row."""
+        return _Cell(self.columns, self.text, self.rows - 1)
+
+
+class _Grid:
+    """Places the cells of a table's rows, of which some are several columns wide or several rows high, as browsers do.
+
+    A short cell that is several rows high is a cell of each of them: what a row says would lack its subject without it.
+    """
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        self._reaching: list[_Cell] = []
+        self._section = 0
+        self._room = _MOST_REPEATED
+
+    def row(self, row: LexborNode, *, repeated: bool = True) -> list[_Cell]:
+        """Cells of the next row, by column. Without `repeated` they are in no other, however high they are."""
+        section = row.parent.mem_id if row.parent is not None else 0
+        above = self._reaching if section == self._section else []
+        self._section = section
+        taken, at = {column for cell in above for column in cell.columns}, 0
+        cells: list[_Cell] = []
+        for node in row.iter():
+            while at in taken:
+                at += 1
+            columns = range(at, at + min(max(1, _number(node, "colspan")), _WIDEST))
+            rows = _number(node, "rowspan") or 1 << 16  # 0: all that there are
+            cells.append(_Cell(columns, _words(node, self._depth), rows - 1))
+            at = columns.stop
+        again = self._again(above) if any(cell.text for cell in cells) else []
+        self._reaching = [cell.below() for cell in above if cell.rows > 1]
+        self._reach(cells, repeated)
+        return sorted([*cells, *again], key=lambda cell: cell.columns.start)
+
+    def _again(self, above: list[_Cell]) -> list[_Cell]:
+        said = [cell for cell in above if cell.text]
+        self._room -= sum(len(cell.text) for cell in said)
+        return said if self._room >= 0 else []
+
+    def _reach(self, cells: list[_Cell], repeated: bool) -> None:
+        """Keep those cells that are higher than their row."""
+        room = _MOST_REACHING - sum(len(cell.columns) for cell in self._reaching)
+        for cell in cells:
+            if cell.rows and (room := room - len(cell.columns)) >= 0:
+                text = cell.text if repeated and len(cell.text) <= _LONGEST_COLUMN else ""
+                self._reaching.append(_Cell(cell.columns, text, cell.rows))
+
+
+def _number(cell: LexborNode, name: str) -> int:
+    """An attribute of a cell as browsers read it; 1 where it says no number."""
+    match = _NUMBER.match(cell.attributes.get(name) or "")
+    return 1 if match is None else int(match[1])
+
+
 def _rows(table: LexborNode, depth: int) -> Iterator[str]:
     """Rows as "column: value" where the first of several is one of headings: a row too, if no other names them all."""
     rows = table.css("tr")
     headed = len(rows) > 1 and bool(rows[0].css("th")) and not rows[0].css("td")
-    whole = [_words(cell, depth) for cell in rows[0].css("th")] if headed else []
-    columns = [name[:_LONGEST_COLUMN] for name in whole]
+    grid = _Grid(depth)
+    heads = grid.row(rows[0], repeated=False) if headed else []
+    whole = [head.text for head in heads]
+    columns = {column: at for at, head in enumerate(heads) for column in head.columns}
     unsaid = {at for at, name in enumerate(whole) if name}
     for row in rows[1:] if headed else rows:
-        cells = [(at, cell) for at, cell in enumerate(_words(cell, depth) for cell in row.iter()) if cell]
-        unsaid -= {at for at, _ in cells if at < len(whole) and whole[at] == columns[at]}
-        yield _ITEMS.join(_named(cell, columns[at] if at < len(columns) else "") for at, cell in cells)
+        said = list[str]()
+        for cell in filter(lambda cell: cell.text, grid.row(row)):
+            at = columns.get(cell.columns.start, -1)
+            name = whole[at][:_LONGEST_COLUMN] if at >= 0 else ""
+            if at >= 0 and name == whole[at]:
+                unsaid.discard(at)
+            said.append(_named(cell.text, name))
+        yield _ITEMS.join(said)
     if unsaid:
         yield _ITEMS.join(filter(None, whole))
 

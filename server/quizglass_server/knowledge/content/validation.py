@@ -23,6 +23,7 @@ MAX_PICTURES = 16
 MAX_TIME = 253_402_300_799  # the last second of the year 9999
 MAX_LIFE_S = 100 * 366 * 86_400
 TEXT_FORMATS = ("", "markdown", "html")
+_TAB = 4  # columns, as CommonMark has it
 
 _LANGUAGE = re.compile(r"(?=.{2,35}$)[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _ID = re.compile(r"[A-Za-z0-9._:/-]+")
@@ -64,9 +65,17 @@ def clean_line(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Text of several paragraphs: line breaks stay, other control characters and lone surrogates go."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").split("\n")
+    """Text of several paragraphs: line breaks stay, other control characters and lone surrogates go.
+
+    Tabs become spaces; in front of a line as many as Markdown counts them for, since they say what stands below what.
+    """
+    lines = [_indented(line) for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     return "\n".join(_without_controls(line).rstrip() for line in lines).strip()
+
+
+def _indented(line: str) -> str:
+    content = line.lstrip(" \t")
+    return line[: len(line) - len(content)].expandtabs(_TAB) + content.replace("\t", " ")
 
 
 def _without_controls(text: str) -> str:

@@ -85,6 +85,33 @@ def test_all_of_a_table_is_there_once(table: str, texts: list[str]) -> None:
     assert {block.headings for block in made} == {("Top",)}
 
 
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        (
+            "<tr><th>model<th>year<th>price<tr><td rowspan=2>Velmora<td>1974<td>45<tr><td>1975<td>50",
+            ["model: Velmora; year: 1974; price: 45", "model: Velmora; year: 1975; price: 50"],
+        ),
+        ("<tr><th>a<th>b<th>c<tr><td>1<td rowspan=2>2<td>3<tr><td>4<td>5", ["a: 1; b: 2; c: 3", "a: 4; b: 2; c: 5"]),
+        ("<tr><th>part<th>maker<th>price<tr><td colspan=2>pump<td>45", ["part: pump; price: 45", "part; maker; price"]),
+        (
+            "<tr><th>model<th colspan=2>engine<th>price<tr><td>Velmora<td>90 hp<td>petrol<td>45",
+            ["model: Velmora; engine: 90 hp; engine: petrol; price: 45"],
+        ),
+        (
+            "<tr><th rowspan=2>model<th colspan=2>engine<tr><th>power<th>fuel<tr><td>Velmora<td>90 hp<td>petrol",
+            ["engine: power; engine: fuel", "model: Velmora; engine: 90 hp; engine: petrol"],
+        ),
+        ("<tr><th>a<th>b<tr><td rowspan=0>x<td>1<tr><td>2<tr><td>3", ["a: x; b: 1", "a: x; b: 2", "a: x; b: 3"]),
+        ("<thead><tr><th rowspan=9>a<th>b<tbody><tr><td>1<td>2", ["a: 1; b: 2"]),
+        ("<tr><td rowspan=2>Velmora<td>1974<tr><td>1975", ["Velmora; 1974", "Velmora; 1975"]),
+        ("<tr><th>a<th>b<tr><td rowspan=x colspan=-1>1<td colspan>2", ["a: 1; b: 2"]),
+    ],
+)
+def test_a_cell_over_several_rows_or_columns_puts_no_other_under_another_name(table: str, texts: list[str]) -> None:
+    assert [block.text for block in blocks(f"<table>{table}</table>", "html")] == texts
+
+
 def test_plain_text_is_left_alone() -> None:
     assert blocks("# No heading\n\n<b>", "") == [Block((), "# No heading\n\n<b>")]
 
@@ -117,6 +144,11 @@ def test_markup_that_parsers_take_long_for_is_read_as_text(markup: str) -> None:
     [
         ("<table><tr><td>" * 200 + "word " * 30_000 + "</table>" * 200, "html"),  # each would repeat what is within
         ("<table><tr><th>" + "word " * 20_000 + "</th></tr>" + "<tr><td>a</td></tr>" * 4000 + "</table>", "html"),
+        (
+            "<table><tr>" + f"<td rowspan=9999 colspan=3>{'word ' * 19}" * 99 + "<tr><td>a" * 18_000,
+            "html",
+        ),
+        ("<table><tr>" + "<th colspan=9999 rowspan=9999>a" * 2_000 + "<tr><td>a" * 9_000, "html"),
         ("a\n\n" * 12_000, "markdown"),
         ("# a\n\nb\n\n" * 6_000, "markdown"),
         ("# " + "word " * 20_000 + "\n\n" + "a\n\n" * 4_000, "markdown"),
