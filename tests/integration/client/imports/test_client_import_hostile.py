@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -146,6 +147,40 @@ def test_documents_without_an_end_are_passed_over_or_refused(imported, folder) -
     status, report, _ = imported(folder)
     assert (status, report["added"], refused(report)) == (1, 1, [(2, "")])
     assert "more than" in report["refused"][0]["message"]
+
+
+def test_a_pipe_among_the_files_of_a_saved_page_is_not_waited_for(stage, folder) -> None:
+    shutil.rmtree(folder / "pictures")
+    (folder / "kettle.html").write_text("<h1>Kettle</h1><p>It whistles.")
+    (folder / "kettle_files").mkdir()
+    os.mkfifo(folder / "kettle_files" / "pipe.png")
+    command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "knowledge", "import"]
+    done = subprocess.run([*command, "--no-compare", "--json", folder], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, json.loads(done.stdout)["added"]) == (0, 1)
+
+
+def test_a_folder_that_may_be_listed_and_not_entered_is_passed_over_by_name() -> None:
+    code = (
+        "import json, os, sys; from pathlib import Path\n"
+        "from quizglass_client.cli.imports.documents import read_documents\n"
+        "from quizglass_client.cli.imports.report import ImportReport\n"
+        "list(read_documents(Path(sys.argv[1]))) if os.geteuid() == 0 else None\n"  # loads what it needs
+        "os.geteuid() or os.setuid(65534)\n"
+        "report = ImportReport(); lines = list(read_documents(Path(sys.argv[1]), report))\n"
+        "print(json.dumps([[line.entry.id for line in lines], sorted(report.unread), report.complete]))"
+    )
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        for name in ("closed", "kettle_files"):
+            (folder / name).mkdir()
+            (folder / name / "pan.md").write_text("It is black.")
+            (folder / name).chmod(0o644)
+        (folder / "kettle.html").write_text("<h1>Kettle</h1><p>It whistles.")
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=False)
+        for name in ("closed", "kettle_files"):
+            (folder / name).chmod(0o755)
+    assert json.loads(done.stdout or done.stderr) == [["kettle.html"], ["closed", "kettle_files"], False]
 
 
 def test_a_line_that_has_no_end_is_refused_and_the_next_is_read(folder) -> None:

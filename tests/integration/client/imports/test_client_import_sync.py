@@ -13,6 +13,8 @@ from quizglass_client import Client
 from quizglass_client.cli import main
 from quizglass_client.cli.intake.origins import FolderOrigin
 from quizglass_client.cli.intake.syncing import Present, gone
+from quizglass_server.domain.entries import PicturedEntry
+from quizglass_server.knowledge.content.validation import checked_entry
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png
 
@@ -221,3 +223,15 @@ def test_files_and_folders_are_imported_one_after_the_other(stage, folder: Path,
     assert capsys.readouterr().out == "3 entries added, 0 refused\n1 entry added, 1 refused\n"
     assert "is not JSON" in report.read_text()
     assert main(["--server", stage.target, "knowledge", "import", *map(str, words), "--resume", str(report)]) == 2
+
+
+@pytest.mark.parametrize("name", ["red  kettle.md", "red\tkettle.md", "red\x7fkettle.md"])
+def test_what_has_gone_is_deleted_whatever_its_name_was(stage, imported, folder: Path, name: str) -> None:
+    (folder / name).write_text("It whistles.")
+    assert imported(folder)[1]["added"] == 4
+    entries = stage.knowledge.entries
+    for entry in list(entries.values()):  # as a store keeps them
+        entries[entry.id] = checked_entry(PicturedEntry(entry)).entry
+    (folder / name).unlink()
+    status, told, _ = imported(folder, "--sync", "--yes")
+    assert (status, len(told["deleted"]), sorted(entries)) == (0, 1, ["kettle.md", "pan.md", "wok.md"])

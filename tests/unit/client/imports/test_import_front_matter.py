@@ -44,6 +44,11 @@ def test_toml_between_plus_signs() -> None:
     )
 
 
+def test_numbers_and_truths_of_toml_are_what_is_written_there() -> None:
+    said = front_matter("+++\nprice = 45.10\nmass = 1e3\nyear = 1974\ndraft = false\nsizes = [1.50, true]\n+++\n")
+    assert said.facts == {"price": "45.10", "mass": "1e3", "year": "1974", "draft": "false", "sizes": "1.50, true"}
+
+
 def test_a_key_that_is_there_twice_keeps_both_values() -> None:
     assert front_matter("---\ntag: a\ntag: b\n---\n").facts == {"tag": "a, b"}
 

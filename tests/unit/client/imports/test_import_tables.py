@@ -54,6 +54,43 @@ def test_tables_of_other_programs_are_taken_as_they_are(table, content, attribut
     assert (entries["a"].title, entries["a"].attributes, refused, report.complete) == ("A", attributes, [], True)
 
 
+@pytest.mark.parametrize(
+    ("cell", "facts"),
+    [
+        ('{"price": 45.10, "mass": 1e3}', {"price": "45.10", "mass": "1e3"}),
+        ('{"serial": 12345678901234567.125}', {"serial": "12345678901234567.125"}),
+        ('{"sold": true, "new": false, "maker": null}', {"sold": "true", "new": "false"}),
+        ('{"colours": ["red", 1.50, true, null], "empty": []}', {"colours": "red, 1.50, true"}),
+    ],
+)
+def test_attributes_in_a_cell_are_what_is_written_there(table, cell, facts) -> None:
+    entries, refused, _ = read(table, 'id,title,attributes\na,A,"{}"\n'.format(cell.replace('"', '""')))
+    assert (refused, entries["a"].attributes) == ([], facts)
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ('{"price": "45", "price": "50"}', "'price' is there twice"),
+        ('{"size": {"height": 2}}', "'size' must be a text or a number"),
+        ('{"size": [{"height": 2}]}', "'size' must be a text or a number"),
+        ('{"size": [[1, 2]]}', "'size' must be a text or a number"),
+    ],
+)
+def test_attributes_in_a_cell_of_which_something_would_be_lost_are_refused(table, cell, says) -> None:
+    entries, refused, _ = read(table, 'id,title,attributes\na,A,"{}"\nb,B,\n'.format(cell.replace('"', '""')))
+    assert (list(entries), [(line.line, says in line.message) for line in refused]) == (["b"], [(2, True)])
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("20240501", "2024-05-01"), ("1974", "1974-01-01"), ("1974.0", "1974-01-01")]
+)
+def test_a_year_or_a_date_without_marks_is_no_number_of_seconds(table, said, meant) -> None:
+    entries, refused, _ = read(table, f"id,title,time\na,A,{said}\nb,B,20240231\n")
+    assert ([entry.time for entry in entries.values()], [line.line for line in refused]) == ([20_240_231], [2])
+    assert meant in refused[0].message
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 def test_a_byte_order_mark_says_the_encoding(table, encoding) -> None:
     entries, refused, report = read(table, "id,title\na,Café Zürich 🙂\n".encode(encoding))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,15 +51,14 @@ def folder_tree(folder: Path, report: ImportReport, *, only: str = "") -> Folder
         report.unread.append(name)
         report.passed_over(name, f"cannot be read ({error.strerror})")
 
-    for at, folders, names in os.walk(folder, onerror=failed):
-        here = Path(at)
+    for here, folders, names in _walked(folder, failed):
         files = [here / name for name in sorted(names) if not _left_out(name, report)]
         pages = {same_name(path.stem): path for path in files if FORMATS.get(path.suffix.lower()) == "html"}
         below = []
         for name in sorted(folders):
             page = pages.get(same_name(page_of(name) or ""))
             if page is not None:
-                tree.of_pages.setdefault(page, []).extend(_of_a_page(here / name, report))
+                tree.of_pages.setdefault(page, []).extend(_of_a_page(here / name, report, failed))
             elif (here / name).is_symlink():
                 report.passed_over(
                     _within(folder, here / name), "is a link to a folder; links to folders are not followed"
@@ -90,10 +91,21 @@ def _left_out(name: str, report: ImportReport) -> bool:
     return True
 
 
-def _of_a_page(folder: Path, report: ImportReport) -> list[Path]:
+def _walked(folder: Path, failed: Callable[[OSError], None]) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """As `os.walk`; a folder that may be listed and not entered is one that cannot be read."""
+    for at, folders, names in os.walk(folder, onerror=failed):
+        if os.access(at, os.X_OK):
+            yield Path(at), folders, names
+        else:
+            folders.clear()
+            failed(PermissionError(errno.EACCES, os.strerror(errno.EACCES), at))
+
+
+def _of_a_page(folder: Path, report: ImportReport, failed: Callable[[OSError], None]) -> list[Path]:
     """Pictures that a page shows, the largest first; its scripts, frames, buttons and signs are left out."""
-    files = [Path(at) / name for at, _, names in os.walk(folder) for name in names]
-    pictures = sorted((path for path in files if is_picture(path) and _shows_something(path)), key=_size, reverse=True)
+    files = [at / name for at, _, names in _walked(folder, failed) for name in names]
+    shown = (path for path in files if is_picture(path) and path.is_file() and _shows_something(path))
+    pictures = sorted(shown, key=_size, reverse=True)
     if left := len(files) - len(pictures):
         report.leave_out("files that belong to saved pages", left)
     return pictures

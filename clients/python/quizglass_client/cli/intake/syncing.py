@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ def gone(client: Client, origin: FolderOrigin, present: Present, unread: Sequenc
     for id_, source in missing.items():
         with suppress(NotFound):
             entry = client.get_entry(id_)
-            if entry.source.strip() == source.strip():  # else it is another's by now
+            if _stored(entry.source) == _stored(source):  # else it is another's by now
                 found.append(entry)
     return found
 
@@ -58,6 +59,13 @@ def delete(client: Client, entries: Sequence[Entry], origin: FolderOrigin) -> It
             yield entry
     finally:
         origin.forget(deleted)
+
+
+def _stored(source: str) -> str:
+    """A source as the server keeps it: on one line, without control characters."""
+    spaced = (" " if character.isspace() else character for character in source)
+    kept = "".join(character for character in spaced if unicodedata.category(character) not in ("Cc", "Cs"))
+    return " ".join(kept.split())
 
 
 def _below(source: str, folders: Sequence[str]) -> bool:

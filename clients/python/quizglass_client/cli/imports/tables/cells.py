@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from quizglass_client.cli.imports.entries import picture_within
@@ -16,7 +16,13 @@ from quizglass_client.types import PictureLike
 _BETWEEN_PATHS = ";"
 _BETWEEN_ITEMS = ", "
 _WHOLE = re.compile(r"[+-]?\d{1,40}(\.0*)?")
+_CALENDAR = re.compile(r"(?:1[5-9]|2[01])\d\d(?:\d{4})?")
+"""A year, or a date without its marks: as seconds they would be some minutes or months after 1970."""
 _LARGEST_EXACT = 1 << 53  # of whole numbers that a float holds each by itself
+
+
+class _Pairs(list[list[Any]]):
+    """Keys and values of an object of JSON, also of keys that are there twice."""
 
 
 class Unreadable:
@@ -69,12 +75,14 @@ def moment(name: str, cell: Any) -> int:
     """A time in seconds since 1970: a number of them, or a date as "2024-05-01 12:00:00", in UTC where it has no zone.
 
     Raises:
-        ValueError: the cell says something else, or a time before 1970.
+        ValueError: the cell says something else, a time before 1970, or a number that is a year or a date.
     """
     said = cell.strip() if isinstance(cell, str) else cell
     if is_empty(said):
         return 0
     number = _whole(said)
+    if number is not None and (day := _day(number)):
+        raise ValueError(f"{name}: {number} would be seconds since 1970; write {day} if that is a date")
     if number is None and isinstance(said, str):
         try:
             at = datetime.fromisoformat(said)
@@ -86,6 +94,16 @@ def moment(name: str, cell: Any) -> int:
     if number < 0:
         raise ValueError(f"{name}: {said} is before 1970; to keep it as an attribute, name the column otherwise")
     return number
+
+
+def _day(number: int) -> str:
+    """The day that a number is if it is a year or a date, empty if it is none."""
+    if _CALENDAR.fullmatch(str(number)) is None:
+        return ""
+    try:
+        return date.fromisoformat(f"{number}0101"[:8]).isoformat()
+    except ValueError:  # the 31st of February
+        return ""
 
 
 def _whole(value: Any) -> int | None:
@@ -116,11 +134,25 @@ def pairs(cell: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _object(cell: str) -> list[list[Any]]:
+    """An object of JSON, its numbers and truths as they are written there. Raises ValueError for one that is none."""
     try:
-        found = json.loads(cell)
+        found: _Pairs = json.loads(cell, object_pairs_hook=_object_pairs, parse_float=str, parse_int=str)
     except (ValueError, RecursionError) as error:
         raise ValueError("attributes: is no JSON object") from error
-    return [[key, value] for key, value in found.items()]
+    for key, value in found:
+        if any(isinstance(one, list) for one in (value if type(value) is list else [value])):
+            raise ValueError(f"attributes: {key!r} must be a text or a number")
+    return found
+
+
+def _object_pairs(given: list[tuple[str, Any]]) -> _Pairs:
+    return _Pairs([key, _as_written(value)] for key, value in given)
+
+
+def _as_written(value: Any) -> Any:
+    if type(value) is list:
+        return [_as_written(one) for one in value]
+    return json.dumps(value) if isinstance(value, bool) else value
 
 
 def pictures(name: str, cell: Any, folder: Folder, first: int) -> Iterator[PictureLike]:

@@ -40,7 +40,7 @@ def front_matter(text: str) -> FrontMatter:
     if match is None:
         return FrontMatter(text)
     try:
-        said = _of_yaml(match["said"]) if match[0].startswith("-") else tomllib.loads(_newlines(match["said"]))
+        said = _of_yaml(match["said"]) if match[0].startswith("-") else _of_toml(match["said"])
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         why = getattr(error, "problem", None) or (str(error) or type(error).__name__).splitlines()[0]
         problem = f"its front matter cannot be read ({why}) and is taken as text"
@@ -64,8 +64,9 @@ class _Loader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML has no types
         return super().compose_node(parent, index)
 
 
-def _newlines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _of_toml(said: str) -> dict[str, object]:
+    """What TOML says, with its fractions as they are written. Raises ValueError."""
+    return tomllib.loads(said.replace("\r\n", "\n").replace("\r", "\n"), parse_float=str)
 
 
 def _of_yaml(said: str) -> dict[str, object] | None:
@@ -105,7 +106,7 @@ def _words(value: object) -> str:
         return "; ".join(f"{_clean(str(key))}: {_words(item)}" for key, item in value.items())
     if isinstance(value, list):
         return ", ".join(filter(None, (_words(item) for item in value)))
-    return _clean(str(value))
+    return _clean(str(value).lower() if isinstance(value, bool) else str(value))
 
 
 def _clean(text: str) -> str:
