@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import merge
-from itertools import islice
 from typing import TypeVar
 
 from quizglass.values import Entry
@@ -54,8 +53,9 @@ class WithShared(FoundKnowledge):
         """For each vector, entries of both by their best picture, best first."""
         own = await self._own.search_views(vectors, limit, options)
         shared = await self._shared.search_views(vectors, limit, options)
-        both = zip(own, shared, strict=True)
-        return [best_of_views([_merged(*each, limit)], limit, options) for each in both]
+        known = dict[str, bool]()
+        both = [await self._merged(*each, limit, known) for each in zip(own, shared, strict=True)]
+        return [best_of_views([hits], limit, options) for hits in both]
 
     async def search_crops(
         self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
@@ -69,11 +69,28 @@ class WithShared(FoundKnowledge):
         """Chunks of both, each store's in its own order."""
         own = await self._own.search_texts(vector, limit, words, options)
         shared = await self._shared.search_texts(vector, limit, words, options)
-        return _merged(own, shared, limit)
+        return await self._merged(own, shared, limit, {})
 
+    async def _merged(self, own: Sequence[Hit], shared: Sequence[Hit], limit: int, known: dict[str, bool]) -> list[Hit]:
+        """The best of both; an entry that the tenant's own store has is not found in the other, also where it says
+        something else there and so was not found.
+        """
+        known |= {hit.entry.id: True for hit in own}
+        mine, theirs = [(hit, True) for hit in own], [(hit, False) for hit in shared]
+        best = list[Hit]()
+        for hit, is_own in merge(mine, theirs, key=lambda pair: -pair[0].score):
+            if len(best) == limit:
+                break
+            if is_own or not await self._has(hit.entry.id, known):
+                best.append(hit)
+        return best
 
-def _merged(own: Sequence[Hit], shared: Sequence[Hit], limit: int) -> list[Hit]:
-    """The best of both; an entry that the tenant's own store has found is not found in the other."""
-    found = {hit.entry.id for hit in own}
-    others = [hit for hit in shared if hit.entry.id not in found]
-    return list(islice(merge(own, others, key=lambda hit: -hit.score), limit))
+    async def _has(self, entry_id: str, known: dict[str, bool]) -> bool:
+        """Whether the tenant's own store has an entry, as far as it is not `known`."""
+        if entry_id not in known:
+            try:
+                await self._own.get(entry_id)
+                known[entry_id] = True
+            except NotFound:
+                known[entry_id] = False
+        return known[entry_id]

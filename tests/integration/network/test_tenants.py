@@ -468,6 +468,22 @@ async def test_shared_knowledge_is_found_and_read_by_all_and_changed_by_none(tmp
                 await client.get_entry("annas")
 
 
+async def test_what_a_tenant_has_replaced_is_not_found_in_the_shared_store(tmp_path):
+    async with tenants_serving(tmp_path, "anna", share_knowledge=True) as (_, web):
+        picture = png(48, 48, "red")
+        async with client_of(web, "own") as client:
+            old = Entry("price", "Velmora", text="The Velmora costs 45 crowns.", pictures=(picture,))
+            assert (await client.add_entries([old, Entry("other", "Tagrin", text="It lies in Brenn.")])).added == 2
+        async with client_of(web, "anna") as client:
+            new = Entry("price", "Velmora", text="It is no longer sold.")
+            assert (await client.add_entries([new])).added == 1
+            for mode in ("hybrid", "vectors", "keywords"):
+                found = await client.search("crowns", limit=5, mode=mode)
+                assert not [hit.text for hit in found if "45 crowns" in hit.text]
+            assert await client.search(picture=FRAME) == []
+            assert [hit.entry_id for hit in await client.search("Brenn", limit=1, mode="keywords")] == ["other"]
+
+
 def test_tokens_that_name_tenants_are_refused_where_there_are_none(tmp_path):
     file = TokenFile(tmp_path / "tokens.json")
     file.add(made("annas", [Permission.ASK], None, "anna")[1])

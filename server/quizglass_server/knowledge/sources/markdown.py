@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 MOST_FILES, LARGEST_FILE = 10_000, 1 << 20
 """Files that are read, and bytes of one; others are left out, and logged once."""
 _ENDINGS = (".md", ".markdown")
+_HIDDEN = "."
+"""Begins names that are not looked at: programs for notes keep deleted ones in `.trash`."""
 _LONG = 800
 """Characters from which on paragraphs under one heading are a passage."""
 _SCHEMA = "CREATE VIRTUAL TABLE passages USING fts5(title, text, path UNINDEXED, tokenize='porter unicode61')"
@@ -81,26 +83,30 @@ class MarkdownFolder:
             self._database.execute(_SCHEMA)
         now = dict(self._files())
         for path in self._known.keys() - now.keys():
-            self._database.execute("DELETE FROM passages WHERE path = ?", (path,))
+            self._database.execute("DELETE FROM passages WHERE path = ?", (_readable(path),))
         for path, state in now.items():
             if self._known.get(path) != state:
-                rows = list(_passages(path, self._read(path)))
-                self._database.execute("DELETE FROM passages WHERE path = ?", (path,))
+                rows = list(_passages(_readable(path), self._read(path)))
+                self._database.execute("DELETE FROM passages WHERE path = ?", (_readable(path),))
                 self._database.executemany("INSERT INTO passages (title, text, path) VALUES (?, ?, ?)", rows)
         self._known = now
         return self._database
 
     def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Path below the folder, and when it was changed and its size; of links and pipes none."""
+        """Path below the folder, and when it was changed and its size; of links, pipes and hidden files none."""
         count = 0
-        for folder, _, names in os.walk(self._folder, onerror=self._unreadable):
+        for folder, folders, names in os.walk(self._folder, onerror=self._unreadable):
+            folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
             for name in sorted(names):
                 path = Path(folder, name)
-                if path.suffix.lower() not in _ENDINGS:
+                if path.suffix.lower() not in _ENDINGS or name.startswith(_HIDDEN):
                     continue
                 try:
                     state = path.lstat()
                 except FileNotFoundError:  # it is gone since
+                    continue
+                except OSError:  # of a folder that may be listed and not entered
+                    self._leave_out(str(path.relative_to(self._folder)))
                     continue
                 if not S_ISREG(state.st_mode):  # reading a pipe would never end
                     continue
@@ -128,6 +134,11 @@ class MarkdownFolder:
             why = f"it cannot be read, is larger than {LARGEST_FILE} bytes, or there are more than {MOST_FILES}"
             logger.warning("a file is left out, and perhaps others", extra={"file": path, "why": why})
         self._left_out = True
+
+
+def _readable(path: str) -> str:
+    """A path as text, though a system may name a file by bytes that are none."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _passages(path: str, text: str) -> Iterator[tuple[str, str, str]]:

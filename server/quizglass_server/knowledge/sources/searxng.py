@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -24,6 +25,9 @@ _COMMANDS = "!?:<"
 """What a word of SearXNG's query begins with that is no word but chooses engines, languages or times."""
 MAX_ANSWER = 1 << 20
 """Bytes of an answer; a page of results has about 30,000."""
+
+
+Item = TypeVar("Item", bound=BaseModel)
 
 
 class SearxNgKeys(BaseModel):
@@ -51,8 +55,8 @@ class _Infobox(BaseModel):
 
 
 class _Page(BaseModel):
-    results: list[_Result] = []
-    infoboxes: list[_Infobox] = []
+    results: list[Any] = []
+    infoboxes: list[Any] = []
 
 
 class SearxNg:
@@ -70,7 +74,10 @@ class SearxNg:
 
     async def search_text(self, query: TextQuery, limit: int) -> Sequence[Passage]:
         """Infoboxes, then results in the instance's order."""
-        wanted = {"q": _plain(query.text), "format": "json", "categories": self._keys.categories}
+        words = _plain(query.text)
+        if not words:
+            return []  # it answers that with an error
+        wanted = {"q": words, "format": "json", "categories": self._keys.categories}
         asked = urlencode(wanted | {"language": self._keys.language})
         try:
             async with self._connections.request("GET", f"{self._path}/search?{asked}") as response:
@@ -100,15 +107,27 @@ def _plain(text: str) -> str:
 
 
 def _passages(page: _Page) -> Iterator[Passage]:
-    """Those with a text; one without an address is named by its title."""
-    for box in page.infoboxes:
+    """Those with a text; one without an address is named by its title. Raises SourceError where all are spoilt."""
+    boxes, results = _sound(_Infobox, page.infoboxes), _sound(_Result, page.results)
+    if not (boxes or results) and (page.infoboxes or page.results):
+        raise SourceError("its answer is not SearXNG's: results")
+    for box in boxes:
         if box.content:
             title, address = box.infobox or "", box.id or ""
             yield Passage(address or title, title, box.content, address)
-    for result in page.results:
+    for result in results:
         if result.content:
             title, address = result.title or "", result.url or ""
             yield Passage(address or title, title, result.content, address)
+
+
+def _sound(kind: type[Item], given: Sequence[Any]) -> list[Item]:
+    """Those that are as they should be: one that an engine has spoilt spoils no other."""
+    found = list[Item]()
+    for each in given:
+        with suppress(ValidationError):
+            found.append(kind.model_validate(each))
+    return found
 
 
 def opened(keys: Mapping[str, Any]) -> SearxNg:

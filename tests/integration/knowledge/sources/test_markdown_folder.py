@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -104,3 +107,48 @@ async def test_a_folder_that_is_gone_is_named_as_the_reason(tmp_path: Path) -> N
     with pytest.raises(SourceError, match="cannot be read"):
         await found(source, "crowns")
     await source.close()
+
+
+async def test_a_name_that_is_no_text_keeps_no_other_file_from_being_found(
+    folder: MarkdownFolder, tmp_path: Path
+) -> None:
+    odd = [Path(os.fsdecode(os.fsencode(tmp_path) + name)) for name in (b"/caf\xe9.md", b"/caf\xe8.md")]
+    for path in odd:
+        path.write_text("It costs 45 crowns.")
+    (tmp_path / "kettle.md").write_text("It costs 46 crowns.")
+    names = {"caf\\xe8.md", "caf\\xe9.md", "kettle.md"}
+    assert {passage.address for passage in await found(folder, "crowns")} == names
+    odd[0].unlink()
+    assert {passage.address for passage in await found(folder, "crowns")} == names - {"caf\\xe9.md"}
+
+
+def test_a_folder_that_may_be_listed_and_not_entered_keeps_no_other_file_from_being_found() -> None:
+    code = (
+        "import asyncio, os, sys; from quizglass_server.knowledge.sources.markdown import opened\n"
+        "from quizglass_server.knowledge.sources.protocol import TextQuery\n"
+        "async def search():\n"
+        "    source = opened({'folder': sys.argv[1]})\n"
+        "    print(*(each.address for each in await source.search_text(TextQuery('crowns'), 9)))\n"
+        "asyncio.run(search()) if os.geteuid() == 0 else None\n"  # loads what it needs
+        "os.geteuid() or os.setuid(65534)\n"
+        "asyncio.run(search())"
+    )
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        (folder / "closed").mkdir()
+        for name in ("a.md", "closed/b.md"):
+            (folder / name).write_text("It costs 45 crowns.")
+        (folder / "closed").chmod(0o644)
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=False)
+        (folder / "closed").chmod(0o755)
+    assert (done.stdout.splitlines() or [done.stderr])[-1] == "a.md"
+
+
+async def test_what_a_program_for_notes_has_put_into_its_bin_is_not_found(
+    folder: MarkdownFolder, tmp_path: Path
+) -> None:
+    (tmp_path / ".trash").mkdir()
+    (tmp_path / ".trash" / "kettle.md").write_text("It costs 45 crowns.")
+    (tmp_path / ".kettle.md").write_text("It costs 45 crowns.")
+    assert await found(folder, "crowns") == []

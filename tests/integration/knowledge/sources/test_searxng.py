@@ -86,6 +86,22 @@ async def test_results_without_address_title_or_text_spoil_no_others() -> None:
     ]
 
 
+async def test_a_result_that_an_engine_has_spoilt_spoils_no_other() -> None:
+    spoilt = [{"content": 45}, {"content": ["a"]}, {"title": {}, "content": "x"}, "text", None]
+    async with asking(finds(*spoilt, RED, infoboxes=({"infobox": 1, "content": "x"}, 7))) as (source, server, _):
+        assert [passage.title for passage in await source.texts(QUERY)] == ["Red"]
+        server.say = finds(*spoilt)
+        with pytest.raises(SourceFailed, match="is not SearXNG's: results"):
+            await source.texts(TextQuery("another"))
+
+
+async def test_a_query_without_words_is_not_asked_and_no_failure() -> None:
+    async with asking(sends(b"", "400 Bad Request")) as (source, server, _):
+        for text in ("", "?!", " ! "):
+            assert await source.texts(TextQuery(text)) == []
+        assert (server.asked, source.status.ready) == ([], True)
+
+
 async def test_an_infobox_comes_first() -> None:
     box = {"infobox": "Velmora", "id": "https://w.example/Velmora", "content": "A red car.", "urls": []}
     async with asking(finds(RED, infoboxes=(box,))) as (source, _, _):
