@@ -12,10 +12,11 @@ import hashlib
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import get_args
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -28,6 +29,7 @@ from quizglass_bundle.signature import SIGNATURE, check_signature
 from quizglass_bundle.tuning import Answers
 
 _MAX_MANIFEST_BYTES = 4 << 20
+_GRAPH, _TEXTS = ".onnx", (".json", ".jinja", ".md", ".txt")
 _DISCRIMINATED = frozenset(
     kind
     for role in (DeciderPart, RerankerPart)
@@ -96,7 +98,7 @@ class Bundle:
         return self.root.joinpath(*PurePosixPath(name).parts)
 
     def sha256(self, name: str) -> str:
-        """SHA-256 of a file, in hex; for a model with weights in `NAME.data` beside it, the SHA-256 of both hashes.
+        """SHA-256 of a file, in hex; of an ONNX model with weights in files beside it, the SHA-256 of all their hashes.
 
         Raises:
             BundleError: the manifest does not list it.
@@ -105,8 +107,20 @@ class Bundle:
             return file_sha256(self.given[name])
         self.path(name)
         files = self.manifest.files
-        hashes = [files[each].sha256 for each in (name, f"{name}.data") if each in files]
+        hashes = [files[each].sha256 for each in (name, *self._weights(name))]
         return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+
+    def _weights(self, name: str) -> list[str]:
+        """Files that may hold weights of an ONNX model: those in its folder that the manifest has for nothing else.
+
+        `NAME.data` holds those of NAME alone. What others call them, the graph alone says.
+        """
+        if not name.endswith(_GRAPH):
+            return []
+        folder, files = PurePosixPath(name).parent, self.manifest.files
+        used = {each for _, each in self.manifest.references()} | {f"{each}.data" for each in files if each != name}
+        beside = (each for each in files if PurePosixPath(each).parent == folder and each not in used)
+        return sorted(each for each in beside if not each.endswith((_GRAPH, *_TEXTS)))
 
     @property
     def roles(self) -> Roles:
@@ -166,7 +180,7 @@ def _read_manifest(root: Path) -> bytes:
 
 def _parse(content: bytes) -> Manifest:
     try:
-        document = json.loads(content)
+        document = json.loads(content, object_pairs_hook=_once)
         json.dumps(document, ensure_ascii=False).encode()  # escapes can spell half a character, which is no text
         return Manifest.model_validate(document)
     except (ValueError, RecursionError) as error:
@@ -176,6 +190,15 @@ def _parse(content: bytes) -> Manifest:
             told = "this version knows no such key; build the bundle again" if unknown else first["msg"]
             raise BundleError(f"{MANIFEST}: {_key(first['loc'])}: {told}") from None
         raise BundleError(f"{MANIFEST}: not valid JSON: {error}; copy it again") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Raises ValueError where a key is there twice: readers differ in which of the two counts."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice[:200]!r} is there twice")
+    return made
 
 
 def _walk(root: Path) -> Iterator[str]:

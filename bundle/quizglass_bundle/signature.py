@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
+import stat
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,11 +20,16 @@ _PUBLIC = re.compile(b"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", r
 _MOST_BYTES = 1 << 16
 
 
-def sign(root: Path, key: Path) -> None:
+def sign(root: Path, key: Path, digest: str) -> None:
     """Sign a bundle that is whole.
 
+    Args:
+        root: the bundle's directory.
+        key: file of the private key.
+        digest: of the manifest whose files were compared, SHA-256 in hex.
+
     Raises:
-        BundleError: the key is none.
+        BundleError: the key is none, or the manifest is another one by now.
         OSError: a file cannot be read or written.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -34,7 +41,10 @@ def sign(root: Path, key: Path) -> None:
         raise BundleError(f"{key}: no private key in PEM without a password ({error})") from None
     if not isinstance(private, Ed25519PrivateKey):
         raise BundleError(f"{key}: not an Ed25519 key; make one: openssl genpkey -algorithm ed25519 -out key.pem")
-    signature = private.sign(_PURPOSE + (root / MANIFEST).read_bytes())
+    content = (root / MANIFEST).read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise BundleError(f"{MANIFEST}: it was changed while its files were compared; sign it again")
+    signature = private.sign(_PURPOSE + content)
     (root / SIGNATURE).write_bytes(base64.b64encode(signature) + b"\n")
 
 
@@ -75,6 +85,8 @@ def check_signature(root: Path, content: bytes, keys: Path) -> None:
 
 def _read(path: Path) -> bytes:
     try:
+        if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):  # reading a pipe would never end
+            raise BundleError(f"{SIGNATURE}: not a plain file")
         with path.open("rb") as file:
             return base64.b64decode(file.read(_MOST_BYTES).strip(), validate=True)
     except FileNotFoundError:

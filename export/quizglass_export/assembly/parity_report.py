@@ -1,4 +1,4 @@
-"""The parity report of a build, for machines and for people."""
+"""The parity report of a build, for machines and for people, and as it is read again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
+from quizglass_bundle.files import Bundle
+from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
+from quizglass_export.errors import ExportError
+
+
+class ParityReport(BaseModel):
+    """Content of a bundle's `parity.json`, which may come from elsewhere and leave anything out."""
+
+    passed: bool | None = None
+    samples: dict[str, Any] | None = None
+    checks: list[Check] = []
+    compared: dict[str, str] | None = None
+    """SHA-256 of each file that was compared; None: of a version that did not say."""
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> ParityReport:
+        """The report of a bundle. Raises ExportError where it is none."""
+        path = bundle.path(bundle.manifest.parity)
+        try:
+            return cls.model_validate(read_json(path))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ExportError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def parity_document(checks: Sequence[Check], source: str, samples: int, compared: Mapping[str, str]) -> dict[str, Any]:

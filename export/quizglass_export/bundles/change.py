@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,8 @@ from quizglass_bundle.fields import MANIFEST
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.manifest import FileEntry, Manifest, nested
 from quizglass_export.assembly.manifest import entries, files, write_json
-from quizglass_export.assembly.parity_report import markdown
+from quizglass_export.assembly.parity_report import ParityReport, markdown
 from quizglass_export.bundles.inspect import role_files, settings_of
-from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
@@ -173,25 +173,25 @@ def _joined(base: Bundle, addition: Bundle) -> dict[str, Any]:
 
 def _write_parity(folder: Path, content: dict[str, Any], origins: Sequence[tuple[Bundle, Sequence[str]]]) -> None:
     """The comparisons of the roles that are kept, as they were made when those were exported."""
-    checks, sources, compared = [], [], dict[str, str]()
+    checks, sources, compared = list[Check](), list[dict[str, Any] | None](), dict[str, str]()
     placed = {name: entry.sha256 for name, entry in entries(folder).items()}
     for bundle, roles in origins:
-        document = read_json(bundle.path(bundle.manifest.parity))
-        checks += [check for check in document.get("checks", []) if check.get("role") in roles]
-        sources.append(document.get("samples"))
-        hashes = document.get("compared") or {}
+        report = ParityReport.of(bundle)
+        checks += [check for check in report.checks if check.role in roles]
+        sources.append(report.samples)
+        hashes = report.compared or {}
         needed = _needed(bundle, roles)
         known = {digest for name, digest in hashes.items() if name in needed}
         compared |= {name: digest for name, digest in placed.items() if digest in known}  # under a new name, perhaps
         compared |= {name: digest for name, digest in hashes.items() if name in needed and name in placed}
     content["parity"] = "parity.json"
-    document = {"passed": all(check["passed"] for check in checks), "samples": sources[0], "checks": checks}
-    document |= {"compared": compared} if compared else {}
+    document: dict[str, Any] = {"passed": all(check.passed for check in checks), "samples": sources[0]}
+    document |= {"checks": list(map(asdict, checks))} | ({"compared": compared} if compared else {})
     write_json(folder / "parity.json", document if len(sources) == 1 else document | {"added_samples": sources[1:]})
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files(folder)}
     source = ", ".join(str((each or {}).get("source", "unknown")) for each in sources)
-    report = markdown(f"{content['name']} {content['version']}", [Check(**check) for check in checks], sizes, source)
-    (folder / REPORT).write_text(report, encoding="utf-8")
+    told = markdown(f"{content['name']} {content['version']}", checks, sizes, source)
+    (folder / REPORT).write_text(told, encoding="utf-8")
 
 
 def _set(content: dict[str, Any], key: str, value: Any) -> None:

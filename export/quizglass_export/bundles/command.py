@@ -188,7 +188,7 @@ def run_sign(args: argparse.Namespace) -> int:
     from quizglass_bundle.signature import SIGNATURE, sign
 
     bundle = Bundle.load(args.bundle)
-    sign(bundle.root, args.key)
+    sign(bundle.root, args.key, bundle.digest)
     if args.json:
         return _print_json({"bundle": str(args.bundle), "digest": bundle.digest, "signature": SIGNATURE})
     tell(f"{args.bundle / SIGNATURE}: signs {bundle.manifest.name} {bundle.manifest.version}, digest {bundle.digest}")

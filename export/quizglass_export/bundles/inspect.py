@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 from quizglass_bundle.fields import files_of
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.parts import GeneratorPart, RolePart
+from quizglass_export.assembly.parity_report import ParityReport
 from quizglass_export.bundles.onnx_graph import summarise
-from quizglass_export.checkpoints.files import read_json
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
@@ -25,7 +25,7 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         ExportError: a model file is damaged; names it.
     """
     manifest = bundle.manifest
-    parity = read_json(bundle.path(manifest.parity))
+    parity = ParityReport.of(bundle)
     return {
         "name": manifest.name,
         "version": manifest.version,
@@ -49,7 +49,7 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         "evidence": manifest.evidence.model_dump(),
         "abstain": manifest.abstain,
         "languages": list(manifest.languages),
-        "parity": {"passed": parity.get("passed"), "checks": parity.get("checks", []), **_since(bundle, parity)},
+        "parity": {"passed": parity.passed, "checks": list(map(asdict, parity.checks)), **_since(bundle, parity)},
         "packages": manifest.provenance.get("packages", {}),
     }
 
@@ -57,14 +57,14 @@ def describe(bundle: Bundle) -> dict[str, Any]:
 _MODELS = (".onnx", ".data", ".gguf")
 
 
-def _since(bundle: Bundle, parity: Mapping[str, Any]) -> dict[str, Any]:
+def _since(bundle: Bundle, parity: ParityReport) -> dict[str, Any]:
     """Which files are not those that were compared when the bundle was built.
 
     `hashes`: whether the report names them at all; earlier versions' reports do not. `exchanged`: files with another
     content, or gone. `uncompared`: models that no comparison knows.
     """
-    compared, files = parity.get("compared"), bundle.manifest.files
-    if not isinstance(compared, dict):
+    compared, files = parity.compared, bundle.manifest.files
+    if compared is None:
         return {"hashes": False, "exchanged": [], "uncompared": []}
     exchanged = [name for name, digest in compared.items() if name not in files or files[name].sha256 != digest]
     uncompared = [name for name in files if name.endswith(_MODELS) and name not in compared]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-from peft import LoraConfig, PeftConfig
+from peft import LoraConfig
 from peft.utils.other import get_pattern_key
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from quizglass_export.checkpoints.loading import check_finite
-from quizglass_export.checkpoints.peft_models import check_base_stays
+from quizglass_export.checkpoints.peft_models import adapter_config, check_base_stays
 from quizglass_export.errors import ExportError
 
 _PREFIX = "base_model.model."
@@ -42,7 +42,7 @@ class AdapterWeights:
         self.path = folder / ADAPTER_WEIGHTS
         self.weight = weight
         check_finite(self.path)
-        config = PeftConfig.from_pretrained(str(folder))
+        config = adapter_config(folder)
         if not isinstance(config, LoraConfig):
             raise ExportError(f"{folder / ADAPTER_CONFIG}: peft_type is {config.peft_type}; only LORA can be merged")
         if config.fan_in_fan_out:

@@ -133,7 +133,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file; ExportError if it is none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ExportError(f"{path}: not readable JSON: {error}") from error
     if not isinstance(value, dict):
         raise ExportError(f"{path}: must hold a JSON object")
@@ -153,7 +153,7 @@ def tensor_sizes(path: Path) -> list[int]:
                 raise ExportError(f"{path}: not a readable safetensors file: header of {length:,} bytes")
             header = json.loads(file.read(length))
         return [prod(entry["shape"]) for key, entry in header.items() if key != "__metadata__"]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, ExportError):
             raise
         raise ExportError(f"{path}: not a readable safetensors file: {error}") from error

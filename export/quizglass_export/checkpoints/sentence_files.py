@@ -58,6 +58,8 @@ def read_embedding(folder: Path, model_type: str, tokenizer: Path, given: Mappin
         how = replace(how, pooling=pooling)
     if (folder / _PROMPTS).is_file():
         prompts = read_json(folder / _PROMPTS).get("prompts") or {}
+        if not isinstance(prompts, dict):
+            raise ExportError(f"{folder / _PROMPTS}: prompts must have a text for each name")
         passage = str(prompts.get("document", prompts.get("passage", "")))
         how = replace(how, query_prefix=str(prompts.get("query", "")), passage_prefix=passage)
     how = replace(how, max_tokens=_length(folder, tokenizer))
@@ -78,7 +80,7 @@ def module_files(folder: Path) -> list[Path]:
     checkpoint's directory itself.
     """
     places = {path.name for path in folder.glob("[0-9]_*")}
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         places |= {str(each["path"]) for each in json.loads((folder / _MODULES).read_text(encoding="utf-8"))}
     files = (folder / place / CONFIG for place in sorted(places) if place and _is_inside(place))
     return [file for file in files if file.is_file()]
@@ -102,7 +104,7 @@ def _check_modules(folder: Path) -> Path:
     try:
         modules = json.loads(path.read_text(encoding="utf-8"))
         named = [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in modules]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ExportError(f"{path}: not a list of modules with type and path: {error}") from error
     for kind, place in named:
         if not _is_inside(place):

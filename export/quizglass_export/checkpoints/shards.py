@@ -82,7 +82,10 @@ class Shards:
     def _check_index(self) -> None:
         if not (self.folder / INDEX).is_file():
             return
-        places = {self.name(key): shard for key, shard in read_json(self.folder / INDEX)["weight_map"].items()}
+        index = read_json(self.folder / INDEX).get("weight_map")
+        if not isinstance(index, dict):
+            raise ExportError(f"{self.folder / INDEX}: weight_map must name a shard for each key")
+        places = {self.name(key): shard for key, shard in index.items()}
         for name, shard in places.items():
             if name not in self._places or self._places[name][0].name != shard:
                 raise ExportError(f"{self.folder / shard}: {name} is not in it, as {INDEX} says; copy the shard again")

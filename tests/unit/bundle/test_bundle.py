@@ -200,6 +200,50 @@ def test_names_that_leave_the_bundle_are_refused(root: Path, name: str) -> None:
         Bundle.load(root)
 
 
+@pytest.mark.parametrize(
+    ("key", "twice"),
+    [
+        ("abstain", '"abstain": "I don\'t know", "abstain": "Yes"'),
+        ("max_tokens", '"max_tokens": 64, "max_tokens": 8'),
+        ("bytes", '"bytes": 7, "bytes": 7'),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused(root: Path, key: str, twice: str) -> None:
+    content = json.dumps(document())
+    once = twice.partition(", ")[0]
+    assert once in content
+    (root / "manifest.json").write_text(content.replace(once, twice, 1))
+    with pytest.raises(BundleError, match=rf"^manifest\.json: not valid JSON: the key '{key}' is there twice"):
+        Bundle.load(root)
+
+
+@pytest.mark.parametrize("name", ["model.onnx.data", "model.onnx_data", "weights.bin"])
+def test_weights_beside_a_graph_are_part_of_its_hash_whatever_they_are_called(root: Path, name: str) -> None:
+    hashes, content = set(), document()
+    for weights in (b"before", b"after", None):
+        path = root / "planner" / name
+        if weights is None:
+            path.unlink()
+            del content["files"][f"planner/{name}"]
+        else:
+            path.write_bytes(weights)
+            entry = {"sha256": hashlib.sha256(weights).hexdigest(), "bytes": len(weights)}
+            content["files"][f"planner/{name}"] = entry
+        write(root, content)
+        hashes.add(Bundle.load(root).sha256("planner/model.onnx"))
+    assert len(hashes) == 3
+    assert content["files"]["planner/model.onnx"]["sha256"] in hashes
+
+
+def test_weights_of_another_graph_in_the_folder_are_no_part_of_a_hash(root: Path) -> None:
+    content = document()
+    for name in ("planner/other.onnx", "planner/other.onnx.data", "planner/notes.txt"):
+        (root / name).write_bytes(b"x")
+        content["files"][name] = {"sha256": hashlib.sha256(b"x").hexdigest(), "bytes": 1}
+    write(root, content)
+    assert Bundle.load(root).sha256("planner/model.onnx") == content["files"]["planner/model.onnx"]["sha256"]
+
+
 def test_a_role_may_not_name_a_file_that_is_not_listed(root: Path) -> None:
     content = document()
     content["roles"]["planner"]["model"] = "planner/other.onnx"

@@ -1,11 +1,13 @@
 """Signed bundles: who signs, and a server that loads no other."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from quizglass_bundle.files import Bundle
+from quizglass_bundle.signature import sign
 from quizglass_export.cli import main as export
 from quizglass_server.errors import BundleError, SettingsError
 from tests.support.bundles.tiny_bundle import write_bundle
@@ -65,6 +67,25 @@ def test_what_is_no_signature_is_refused(bundle, maker, content):
     (bundle / "manifest.sig").write_bytes(content)
     with pytest.raises(BundleError, match=r"manifest\.sig"):
         Bundle.load(bundle, signers=maker[1])
+
+
+def test_a_pipe_in_place_of_a_signature_is_refused_without_reading_it(bundle, maker):
+    os.mkfifo(bundle / "manifest.sig")
+    code = "import sys; from pathlib import Path; from quizglass_bundle.files import Bundle\n"
+    code += "Bundle.load(Path(sys.argv[1]), signers=Path(sys.argv[2]))"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, bundle, maker[1]], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "BundleError: manifest.sig: not a plain file" in ended.stderr
+
+
+def test_a_manifest_that_changed_while_its_files_were_compared_is_not_signed(bundle, maker):
+    compared = Bundle.load(bundle)
+    manifest = bundle / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes() + b"\n")
+    with pytest.raises(BundleError, match="was changed"):
+        sign(bundle, maker[0], compared.digest)
+    assert not (bundle / "manifest.sig").exists()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"])

@@ -120,6 +120,30 @@ def test_diff_names_settings_files_and_lines(
     assert "+another {{ question }}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["inspect {bundle}", "repack {bundle} --out {out}"])
+@pytest.mark.parametrize(
+    ("parity", "key"),
+    [
+        ('{"checks": 5}', "checks: "),
+        ('{"checks": [5]}', "checks.0: "),
+        ('{"checks": [{"role": "planner"}]}', "checks.0.measure: "),
+        ('{"samples": ["a"]}', "samples: "),
+        ('{"compared": {"planner/model.onnx": 1}}', "compared.planner/model.onnx: "),
+        ("[" * 100_000, "not readable JSON"),
+    ],
+)
+def test_a_report_that_another_program_wrote_otherwise_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, parity: str, key: str
+) -> None:
+    root = write_bundle(tmp_path / "tiny", ("planner",))
+    (root / "parity.json").write_text(parity)
+    _seal(root)
+    assert cli.main(command.format(bundle=root, out=tmp_path / "out").split()) == 2
+    told = capsys.readouterr().err.replace("\n", "")
+    assert ("parity.json: " in told, key in told) == (True, True)
+    assert not (tmp_path / "out").exists()
+
+
 def test_repack_leaves_out_what_only_the_dropped_role_needs(bundle: Bundle, tmp_path: Path) -> None:
     made = repack(bundle, tmp_path / "small", drop=["generator", "text_encoder"])
     assert made.roles.names() == ("planner", "reranker", "image_encoder")

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 from quizglass_export.assembly import command, estimate
 from quizglass_export.assembly.estimate import Estimate, check_room
 from quizglass_export.assembly.work import digest_of, open_work
-from quizglass_export.checkpoints.files import tensor_sizes
+from quizglass_export.checkpoints.files import read_json, tensor_sizes
 from quizglass_export.directory import check_free, place
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.read import read_recipe
@@ -187,6 +187,16 @@ def test_a_header_of_any_bytes_is_read_or_refused(content: bytes) -> None:
         path.write_bytes(content)
         with pytest.raises(ExportError, match=r"model\.safetensors: not a readable safetensors file"):
             tensor_sizes(path)
+
+
+def test_files_that_are_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    deep = b'{"w": ' + b"[" * 100_000
+    (tmp_path / "m.safetensors").write_bytes(len(deep).to_bytes(8, "little") + deep)
+    (tmp_path / "config.json").write_bytes(deep)
+    with pytest.raises(ExportError, match=r"m\.safetensors: not a readable safetensors file"):
+        tensor_sizes(tmp_path / "m.safetensors")
+    with pytest.raises(ExportError, match=r"config\.json: not readable JSON"):
+        read_json(tmp_path / "config.json")
 
 
 def test_tensor_sizes_come_from_the_header_alone(tmp_path: Path) -> None:

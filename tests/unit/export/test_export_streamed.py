@@ -18,6 +18,7 @@ from quizglass_bundle.inputs.vision_inputs import patch_grid  # noqa: E402
 from quizglass_export.bundles.onnx_graph import read_onnx, summarise  # noqa: E402
 from quizglass_export.checkpoints.merge import merge_adapters  # noqa: E402
 from quizglass_export.checkpoints.merged import MergedWeights  # noqa: E402
+from quizglass_export.checkpoints.shards import Shards  # noqa: E402
 from quizglass_export.checkpoints.source import Source  # noqa: E402
 from quizglass_export.checkpoints.streamed_graph import write_streamed  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
@@ -184,10 +185,27 @@ def test_damaged_checkpoints_are_refused_by_file_and_key(tmp_path: Path) -> None
         MergedWeights(source, kind)
 
 
+def test_an_index_beside_weights_that_are_whole_is_refused_where_it_names_none(tmp_path: Path) -> None:
+    save_file({"w": torch.zeros(2)}, tmp_path / "model.safetensors")
+    for said in ("{}", '{"weight_map": 5}', '{"weight_map": ["w"]}'):
+        (tmp_path / "model.safetensors.index.json").write_text(said)
+        with pytest.raises(ExportError, match=r"index\.json: weight_map must name a shard for each key"):
+            Shards(tmp_path)
+
+
 def test_an_adapter_that_changes_the_base_too_is_refused(tmp_path: Path) -> None:
     base = checkpoint(tmp_path / "c", "qwen2_vl")
     folder = adapted(base, "qwen2_vl", tmp_path / "a", target_modules=["q_proj"], init_lora_weights="pissa")
     with pytest.raises(ExportError, match=r"adapter_config\.json: init_lora_weights is 'pissa', by which PEFT changes"):
+        MergedWeights(Source(base.folder, ((folder, 1.0),)), VISION_CLASSES["qwen2_vl"])
+
+
+@pytest.mark.parametrize("said", ["[]", "{}", '{"peft_type": 5}', "[" * 100_000])
+def test_an_adapter_whose_settings_are_none_is_named(tmp_path: Path, said: str) -> None:
+    base = checkpoint(tmp_path / "c", "qwen2_vl")
+    folder = adapted(base, "qwen2_vl", tmp_path / "a", target_modules=["q_proj"])
+    (folder / "adapter_config.json").write_text(said)
+    with pytest.raises(ExportError, match=r"adapter_config\.json: "):
         MergedWeights(Source(base.folder, ((folder, 1.0),)), VISION_CLASSES["qwen2_vl"])
 
 
