@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,6 +71,27 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, say
         read_gguf(path)
     with pytest.raises(BundleError, match=rf"model\.gguf: .*{says}"):
         examined(path, None, 512)
+
+
+@pytest.mark.parametrize("kind", ["text", "list", "lists"])
+def test_a_file_with_holes_takes_no_memory_before_it_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "model.gguf"
+    key = struct.pack("<Q", 1) + b"a"
+    with path.open("wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 9))
+        if kind == "text":
+            file.write(key + struct.pack("<IQ", 8, 1 << 35))
+        for name in b"abcdefgh" if kind == "lists" else b"a" if kind == "list" else b"":
+            file.write(struct.pack("<QBIIQ", 1, name, 9, 11, 1 << 21 if kind == "lists" else (1 << 24) - 1))
+            file.seek((1 << 21 if kind == "lists" else 1 << 24) * 8, 1)
+        file.truncate(1 << 36)
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from quizglass_server.engines.generator.checks.gguf_file import read_gguf\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2); read_gguf(Path(sys.argv[1]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120, check=False)
+    assert "GgufError: " in done.stderr.splitlines()[-1]
 
 
 def test_an_empty_file_and_none_at_all_are_named(tmp_path: Path) -> None:

@@ -16,7 +16,10 @@ _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_MOST_KEYS, _MOST_TENSORS, _MOST_ITEMS = 1 << 16, 1 << 20, 1 << 24
+_MOST_KEYS, _MOST_TENSORS = 1 << 16, 1 << 20
+_MOST_HEAD, _MOST_ITEMS = 256 << 20, 1 << 23
+"""Bytes of the head, and values of all its lists together: as Python's they take many times what they take there. A
+file may have holes, and so say that it is far larger than what was sent."""
 _MOST_DIMENSIONS = 4
 _DEFAULT_ALIGNMENT = 32
 Scalar = str | int | float | bool
@@ -96,6 +99,7 @@ class _GgufReader:
     def __init__(self, content: mmap.mmap) -> None:
         self._content = content
         self._at = len(_MAGIC)
+        self._items = 0
 
     def read(self) -> GgufFile:
         """The whole head."""
@@ -132,7 +136,8 @@ class _GgufReader:
 
     def _array(self) -> Value:
         kind: int = self._one("I")
-        count = self._count(_MOST_ITEMS, "items in a list")
+        count = self._count(_MOST_ITEMS - self._items, "items in a list")
+        self._items += count
         if kind == _STRING:
             return [self._text() for _ in range(count)]
         if kind not in _SCALARS:
@@ -149,12 +154,18 @@ class _GgufReader:
 
     def _text(self) -> str:
         length: int = self._one("Q")
-        end = self._at + length
+        begin = self._pass(length)
+        return self._content[begin : self._at].decode()
+
+    def _pass(self, length: int) -> int:
+        """Go on behind so many bytes; where they begin. Raises IndexError, GgufError."""
+        begin, end = self._at, self._at + length
         if end > len(self._content):
             raise IndexError
-        text = self._content[self._at : end]
+        if end > _MOST_HEAD:
+            raise GgufError(f"has a head of more than {_MOST_HEAD} bytes; convert it again")
         self._at = end
-        return text.decode()
+        return begin
 
     def _count(self, most: int, what: str) -> int:
         count: int = self._one("Q")
@@ -167,6 +178,4 @@ class _GgufReader:
 
     def _some(self, code: str, count: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
         layout = struct.Struct(f"<{count}{code}")
-        found = layout.unpack_from(self._content, self._at)
-        self._at += layout.size
-        return found
+        return layout.unpack_from(self._content, self._pass(layout.size))
