@@ -1,6 +1,7 @@
 """What was acknowledged is there after `kill -9`; one process a directory; a write that fails was not acknowledged."""
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import KnowledgeLocked, NotFound
+from quizglass_server.knowledge.repair.backup import snapshot
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, query_picture, query_text
 
 ROOT = Path(__file__).parents[3]
@@ -102,3 +104,20 @@ def test_a_write_that_fails_is_not_acknowledged_and_the_store_goes_on(tmp_path: 
     assert match[1] == match[2] != "0"
     assert added == f"add {int(match[2]) + 1}"
     assert asyncio.run(check(tmp_path, int(match[2]) + 1, set())) == int(match[2]) + 1
+
+
+async def test_the_directories_of_a_new_store_are_on_the_disk_before_anything_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = set[Path]()
+
+    def fsync(descriptor: int) -> None:
+        synced.add(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    base = await open_base(tmp_path / "a" / "b" / "store")
+    await base.close()
+    assert {tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "store"} <= synced
+    synced.clear()
+    await asyncio.to_thread(snapshot, tmp_path / "a" / "b" / "store", tmp_path / "copies" / "first")
+    assert {tmp_path, tmp_path / "copies"} <= synced

@@ -36,6 +36,17 @@ def bytes_in(directory: Path) -> int:
     return total
 
 
+def make_directory(directory: Path) -> None:
+    """Make a directory for this user alone, and those above it; on return they are on the disk, and not only their
+    files will be. Raises OSError.
+    """
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in missing:
+        with suppress(PermissionError):  # of a folder that may be written and not read
+            sync(path.parent)
+
+
 def sync(path: Path) -> None:
     """Wait until a file or a directory is on the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)

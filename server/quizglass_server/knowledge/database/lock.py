@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
-from quizglass_server.knowledge.database.disk import FULL, meaning
+from quizglass_server.knowledge.database.disk import FULL, make_directory, meaning
 
 _NAME = "lock"
 _PRIVATE = 0o600
@@ -73,7 +73,7 @@ class DirectoryLock:
 def lock_directory(directory: Path) -> DirectoryLock:
     """The lock of a directory, which is made if need be. Raises KnowledgeLocked, KnowledgeFailed."""
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(directory)
     except (FileExistsError, NotADirectoryError) as error:
         raise KnowledgeFailed(f"directory {directory}: there is a file in its place; name another directory") from error
     except OSError as error:

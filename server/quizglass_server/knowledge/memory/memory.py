@@ -21,7 +21,7 @@ from quizglass_server.domain.sightings import Seen, SightingFilter, SightingHit,
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.database.disk import meaning
+from quizglass_server.knowledge.database.disk import make_directory, meaning
 from quizglass_server.knowledge.ingest.embedding import Embedders, unit_vector
 from quizglass_server.knowledge.memory.entries import drafted, filter_of, sighting_of
 from quizglass_server.knowledge.memory.queue import SightingQueue
@@ -259,7 +259,7 @@ class SightingMemory:
 
 def _private(directory: Path) -> None:
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(directory)
         if (mode := directory.stat().st_mode) & _OTHERS:
             directory.chmod(mode & ~_OTHERS)
     except OSError as error:

@@ -12,7 +12,7 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.database.checksums import StoreState
 from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
-from quizglass_server.knowledge.database.disk import sync
+from quizglass_server.knowledge.database.disk import make_directory, sync
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
@@ -37,7 +37,7 @@ def snapshot(directory: Path, target: Path) -> StoreState:
         raise KnowledgeFailed(f"{target} is not empty, or where you are; give a directory that does not exist yet")
     fresh = target.with_name(f"{target.name}.partial")
     with explained(target), _passing(fresh):
-        fresh.mkdir(mode=0o700, parents=True)
+        make_directory(fresh)
         state = _copy_truth(directory / FILE, fresh / FILE)
         _copy_derived(directory, fresh)
         with closing(CleanShutdownFlag(fresh)) as flag:
@@ -63,7 +63,7 @@ def restore(source: Path, directory: Path) -> Path | None:
     """
     _check_there(source)
     with explained(directory):
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(directory)
         with closing(DirectoryLock(directory)):
             with _passing(directory / INCOMING) as incoming:
                 _copy_store(source, incoming)
