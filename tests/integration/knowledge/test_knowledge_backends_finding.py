@@ -165,6 +165,22 @@ async def test_near_duplicates_are_folded_when_asked_for(knowledge_place: Place)
     await base.close()
 
 
+async def test_any_number_of_near_duplicates_leaves_the_places_to_others(knowledge_place: Place) -> None:
+    async def decode(encoded: bytes, field: str) -> Picture:
+        picture = fake_decode(encoded, field)
+        pixels = np.random.default_rng(encoded[0]).integers(0, 255, (32, 32, 3)).astype(np.uint8)
+        pixels[0, 0] = picture.pixels[0, 0]
+        return Picture(picture.sha256, pixels)
+
+    base = await knowledge_place.open(decode=decode)
+    names = [*(f"a{number}" for number in range(90)), "b1", "c1"]
+    await base.add(stream(pictured(name, pictures=[name.encode()]) for name in names))
+    folded = await base.search_crops([FAR], 3, SearchOptions(fold_alike=True))
+    assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b", "c"]
+    assert len(await base.search_crops([FAR], 9, SearchOptions(fold_alike=True))) == 3
+    await base.close()
+
+
 async def test_several_crops_are_one_search(knowledge_store) -> None:
     await knowledge_store.add(stream(pictured(f"e{n}", pictures=[b"%d" % n]) for n in range(9)))
     crops = [await query_picture(b"3"), await query_picture(b"7")]

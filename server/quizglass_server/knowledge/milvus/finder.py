@@ -20,6 +20,7 @@ from quizglass_server.knowledge.search.ranking import (
     pictured,
     pictures_wanted,
     texts_wanted,
+    wider,
 )
 from quizglass_server.steady_clock import Clock
 
@@ -58,9 +59,14 @@ class MilvusFinder:
             answers = self._found(VectorKind.PICTURES, queries, "vector", fetch, options, rows)
             lists = [_first_of_entries(each.hits, rows)[:wanted] for each in answers]
             short = any(len(hits) < wanted and not each.complete for hits, each in zip(lists, answers, strict=True))
-            if not short or fetch == _MOST:
-                return [pictured(hits, rows, limit, options) for hits in lists]
-            fetch = min(_MOST, fetch * _WIDER)  # several pictures of the same entries took the places
+            if short and fetch < _MOST:
+                fetch = min(_MOST, fetch * _WIDER)  # several pictures of the same entries took the places
+                continue
+            found = [pictured(hits, rows, limit, options) for hits in lists]
+            wanted = wider(wanted, limit, lists, found)
+            if not wanted or fetch == _MOST:
+                return found
+            fetch = min(_MOST, 2 * wanted + 8)
 
     def texts(self, query: Vector | None, words: str, limit: int, options: SearchOptions) -> list[ChunkHit]:
         """Chunks, best first; with `query` None or words empty by the other alone."""

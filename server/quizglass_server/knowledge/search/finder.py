@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 from quizglass.values import Filter
 from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
@@ -22,6 +23,7 @@ from quizglass_server.knowledge.search.ranking import (
     pictured,
     pictures_wanted,
     texts_wanted,
+    wider,
 )
 
 _FURTHER = 32  # times as many words' places are looked at then, which are ranked anyway
@@ -48,14 +50,19 @@ class Finder:
     ) -> list[list[EntryHit]]:
         """For each vector, entries by their best picture, best first."""
         allowed = self._allowed(reader, options)
+        found, wide = list[list[EntryHit]](), pictures_wanted(limit, options)
+        while wide:
+            search = partial(self._nearest_pictures, queries, wide, allowed)
+            lists, rows = self._read(reader, VectorKind.PICTURES, search)
+            found = [pictured(hits, rows, limit, options) for hits in lists]
+            wide = wider(wide, limit, lists, found)
+        return found
+
+    def _nearest_pictures(
+        self, queries: Sequence[Vector], wide: int, allowed: set[int] | None
+    ) -> list[list[tuple[int, float]]]:
         index = self._indexes.vectors[VectorKind.PICTURES]
-        wide = pictures_wanted(limit, options)
-
-        def search() -> list[list[tuple[int, float]]]:
-            return [index.search(query, wide, per_entry=True, allowed=allowed) for query in queries]
-
-        lists, rows = self._read(reader, VectorKind.PICTURES, search)
-        return [pictured(hits, rows, limit, options) for hits in lists]
+        return [index.search(query, wide, per_entry=True, allowed=allowed) for query in queries]
 
     def texts(
         self, reader: DatabaseReader, query: Vector | None, words: str, limit: int, options: SearchOptions

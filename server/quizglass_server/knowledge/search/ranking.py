@@ -24,7 +24,8 @@ WORDS_WEIGHT = 1.0
 """Weight of the keyword search against the vector search."""
 
 _FURTHER = 24  # results that each search gives beyond the limit when they are fused or taken one an entry
-_WIDER = 4  # how much further a search looks when near-duplicates are folded
+_WIDER = 4  # how much further a search looks when near-duplicates are folded, and where they took all places again
+_MOST_FOLDED = 4_096  # pictures that are looked at for others than near-duplicates
 _FACTS_OF = 5  # entries of the first results whose attributes are held against the question
 _WORD = re.compile(r"\w+")
 
@@ -45,6 +46,19 @@ def texts_wanted(limit: int, words: str, options: SearchOptions) -> int:
 def pictures_wanted(limit: int, options: SearchOptions) -> int:
     """How many entries a search by picture should give, so that `limit` are left at the end."""
     return _WIDER * limit if options.fold_alike else limit
+
+
+def wider(wide: int, limit: int, lists: Sequence[Sequence[object]], found: Sequence[Sequence[EntryHit]]) -> int:
+    """How many entries are to be looked at next, where near-duplicates took the places of others; 0: that is enough.
+
+    Args:
+        wide: how many were looked at.
+        limit: how many results are wanted.
+        lists: what each search gave.
+        found: what became of each.
+    """
+    short = any(len(each) < limit and len(hits) >= wide for hits, each in zip(lists, found, strict=True))
+    return min(_MOST_FOLDED, _WIDER * wide) if short and wide < _MOST_FOLDED else 0
 
 
 def fused(near: Sequence[tuple[Label, float]], fitting: Sequence[Label]) -> list[tuple[Label, float]]:
