@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,15 @@ from quizglass_server.knowledge.database import checksums as checks
 from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_of, row_digest
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
 from quizglass_server.knowledge.database.reader import UNUSABLE
-from quizglass_server.knowledge.database.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
+from quizglass_server.knowledge.database.schema import (
+    CHUNK_COLUMNS,
+    ENTRY_COLUMNS,
+    PICTURE_COLUMNS,
+    connect,
+    explained,
+    has_log,
+)
+from quizglass_server.knowledge.database.slack import overwrite_slack
 from quizglass_server.steady_clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -51,6 +60,7 @@ class DatabaseWriter:
         """Open, creating the tables in a new file. Raises KnowledgeFailed."""
         self._file = path
         self._clock = clock
+        self._raw: int | None = None
         self._db = connect(path, write=True)
         try:
             with explained(self._file):
@@ -65,6 +75,9 @@ class DatabaseWriter:
     def close(self) -> None:
         """Move the write-ahead log into the file and close."""
         self._db.close()
+        if self._raw is not None:  # not before: closing a file gives up the locks that SQLite has on it
+            os.close(self._raw)
+            self._raw = None
         self._mark(closed=True)
         if self._flag is not None:
             self._flag.close()
@@ -178,12 +191,29 @@ class DatabaseWriter:
         self._state.store, self._state.sequence, self._state.clock = state.store, state.sequence, state.clock
 
     def shrink(self) -> None:
-        """Give deleted pages back to the disk, and empty the write-ahead log. Outside of `run`."""
+        """Give deleted pages back to the disk, empty the write-ahead log, and overwrite what rows that have moved left
+        behind. Outside of `run`.
+        """
         with explained(self._file):
             self._db.execute("PRAGMA incremental_vacuum").fetchall()
             busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            busy = busy or not self._overwrite_slack()
         if busy:
             raise KnowledgeFailed(f"{self._file.name}: its log is being read, perhaps by a snapshot; try again later")
+
+    def _overwrite_slack(self) -> bool:
+        """Whether it could be done: not while there is something in the log again."""
+        if self._raw is None:
+            self._raw = os.open(self._file, os.O_RDWR | os.O_CLOEXEC)
+        self._db.execute("BEGIN IMMEDIATE")  # nothing is written meanwhile
+        try:
+            if has_log(self._file):
+                return False
+            overwrite_slack(self._raw)
+        finally:
+            self._db.execute("ROLLBACK")
+        self._db.execute("PRAGMA shrink_memory")  # pages in memory would be written with what they had
+        return True
 
     def _last_written(self) -> int:
         """Digest of the state that was committed last."""
