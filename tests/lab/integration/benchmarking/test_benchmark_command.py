@@ -12,7 +12,7 @@ import pytest
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
 from quizglass_lab.cli import main
-from tests.support.benchmarks import files, knowledge, writing
+from tests.support.benchmarks import entity_sets, files, knowledge, scene_sets, search_sets, writing
 from tests.support.bundles.tiny_bundle import write_bundle
 
 SPLITS = {"encyclopedic-vqa": "val", "visual7w": "train"}
@@ -87,7 +87,7 @@ def test_every_benchmark_goes_from_its_files_to_a_table(
 def test_a_server_is_started_and_searches_the_benchmark_s_own_knowledge(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files.infoseek(tmp_path)
+    entity_sets.infoseek(tmp_path)
     flags = ["--data", tmp_path, "--pictures", tmp_path / "images", "--out", tmp_path / "out", "--bundle", bundle]
     flags += ["--knowledge", knowledge.encyclopedic(tmp_path), "--entry-pictures", knowledge.pictures(tmp_path)]
     report = measure("infoseek", capsys, *flags)
@@ -100,7 +100,7 @@ def test_a_server_is_started_and_searches_the_benchmark_s_own_knowledge(
 
 
 def test_a_run_goes_on_where_it_stopped(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files.infoseek(tmp_path)
+    entity_sets.infoseek(tmp_path)
     source = knowledge.wiki6m(tmp_path)
     flags = ["--data", tmp_path, "--pictures", tmp_path / "images", "--out", tmp_path / "out", "--server", server]
     flags += ["--knowledge", source, "--policies", "none"]
@@ -121,9 +121,9 @@ def test_a_run_goes_on_where_it_stopped(server: str, tmp_path: Path, capsys: pyt
 def test_a_question_that_the_server_cannot_take_stops_nothing(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (question,) = files.MRAG_BENCH
+    (question,) = search_sets.MRAG_BENCH
     damaged = question | {"id": "8", "image": {"bytes": writing.PIXEL[:40], "path": "8.jpg"}}
-    files.table(tmp_path / "test-00000-of-00001.parquet", [damaged, question])
+    search_sets.table(tmp_path / "test-00000-of-00001.parquet", [damaged, question])
     flags = ["--data", tmp_path, "--out", tmp_path / "out", "--server", server, "--policies", "none"]
     report = measure("mrag-bench", capsys, *flags)
     (why,) = report["failed"]["none"]
@@ -133,14 +133,14 @@ def test_a_question_that_the_server_cannot_take_stops_nothing(
 
 
 def test_what_was_not_measured_is_told(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files.infoseek(tmp_path)
+    entity_sets.infoseek(tmp_path)
     flags = ["--data", tmp_path, "--pictures", tmp_path / "images", "--out", tmp_path / "out", "--server", server]
     assert main(["benchmark", "infoseek", *map(str, flags), "--policies", "none"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "not asked: 1 questions whose picture is not at hand, such as oven_05000001" in said
     assert "core-mmrag" in said
     assert "none of the papers" not in said
-    files.ok_vqa(tmp_path)
+    scene_sets.ok_vqa(tmp_path)
     flags = ["--data", tmp_path, "--pictures", tmp_path / "images", "--out", tmp_path / "ok", "--server", server]
     assert main(["benchmark", "ok-vqa", *map(str, flags), "--policies", "none"]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -172,7 +172,7 @@ def test_what_does_not_fit_is_said(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "empty").mkdir()
-    files.infoseek(tmp_path / "data")
+    entity_sets.infoseek(tmp_path / "data")
     pictures = [] if "--pictures" in flags else ["--pictures", "data/images"]
     pictures = pictures if "data" in flags else []
     assert main(["benchmark", "infoseek", *flags, *pictures, "--out", "out", "--server", server]) == 2

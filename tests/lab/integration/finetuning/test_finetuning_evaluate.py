@@ -12,7 +12,8 @@ import pytest
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
 from quizglass_lab.cli import main
-from tests.support.benchmarks.files import infoseek, visual7w
+from tests.support.benchmarks.entity_sets import infoseek
+from tests.support.benchmarks.scene_sets import visual7w
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.rpc_fakes import Stage, png
 from tests.support.training.finetuning import ChatServer, picture, rows, searching_server

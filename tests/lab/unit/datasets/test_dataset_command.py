@@ -8,11 +8,11 @@ import pytest
 
 from quizglass_lab.cli import main
 from quizglass_lab.datasets.benchmarks import read_samples
-from tests.support.benchmarks import files, writing
+from tests.support.benchmarks import entity_sets, files, search_sets, writing
 
 
 def test_counts_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [str(path) for path in files.crag_mm(tmp_path)]
+    paths = [str(path) for path in search_sets.crag_mm(tmp_path)]
     assert main(["dataset", "crag-mm", *paths, "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)
     assert (counts["questions"], counts["with_answers"], counts["unanswerable"], counts["sessions"]) == (3, 3, 1, 2)
@@ -21,7 +21,7 @@ def test_counts_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_counts_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [str(path) for path in files.encyclopedic_vqa(tmp_path)]
+    paths = [str(path) for path in entity_sets.encyclopedic_vqa(tmp_path)]
     assert main(["dataset", "encyclopedic-vqa", *paths, "--pictures", str(tmp_path / "images")]) == 0
     shown = capsys.readouterr().out
     assert "encyclopedic-vqa: 4 questions, 4 with answers" in shown
@@ -46,9 +46,9 @@ def test_what_was_written_as_plain_lines_reads_back_the_same(tmp_path: Path, nam
 
 
 def test_no_name_of_a_picture_names_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    row = next(row for row in files.crag_rows(columns=True) if row["image"])
+    row = next(row for row in search_sets.crag_rows(columns=True) if row["image"])
     named = row | {"image": {"bytes": writing.PIXEL, "path": "a.j\0pg"}}
-    paths = [str(path) for path in files.crag_mm(tmp_path, rows=[named])]
+    paths = [str(path) for path in search_sets.crag_mm(tmp_path, rows=[named])]
     assert main(["dataset", "crag-mm", *paths, "--out", str(tmp_path / "out")]) == 0
     assert {path.suffix for path in (tmp_path / "out" / "pictures").iterdir()} == {".jpg"}
 

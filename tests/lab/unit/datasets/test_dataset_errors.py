@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quizglass_lab.datasets.benchmarks import read_samples
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.pocketworld.dataset import export_world
-from tests.support.benchmarks import files, writing
+from tests.support.benchmarks import entity_sets, files, search_sets, writing
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -101,9 +101,9 @@ def test_a_changed_row_of_a_table_is_read_or_named(replacement: Any, seed: int, 
     import pyarrow
 
     with TemporaryDirectory() as temporary:
-        rows = [mutated(row, replacement, random.Random(seed)) for row in files.crag_rows(columns)]
+        rows = [mutated(row, replacement, random.Random(seed)) for row in search_sets.crag_rows(columns)]
         try:
-            paths = files.crag_mm(Path(temporary), rows=[row for row in rows if isinstance(row, dict)])
+            paths = search_sets.crag_mm(Path(temporary), rows=[row for row in rows if isinstance(row, dict)])
         except (pyarrow.ArrowException, OverflowError, UnicodeError, ValueError, TypeError, AttributeError):
             return  # no table can hold it
         assert temporary in (problem("crag-mm", paths) or temporary)
@@ -129,7 +129,7 @@ def test_damaged_bytes_are_read_or_named(name: str, data: st.DataObject) -> None
 @given(seed=st.integers(0, 2**32), bytes_changed=st.integers(1, 20))
 def test_a_table_with_flipped_bytes_is_read_or_named(kind: str, seed: int, bytes_changed: int) -> None:
     with TemporaryDirectory() as temporary:
-        (path,) = files.crag_mm(Path(temporary), kind=kind)
+        (path,) = search_sets.crag_mm(Path(temporary), kind=kind)
         rng, content = random.Random(seed), bytearray(path.read_bytes())
         for _ in range(bytes_changed):
             content[rng.randrange(len(content))] = rng.randrange(256)
@@ -161,9 +161,9 @@ def test_a_table_with_flipped_bytes_is_read_or_named(kind: str, seed: int, bytes
 )
 def test_a_wrong_field_is_named_with_its_line(tmp_path: Path, name: str, record: Any, expected: str) -> None:
     good = {
-        "infoseek": files.INFOSEEK[0],
-        "dyn-vqa": files.DYN_VQA[0],
-        "cogbench": files.COGBENCH[0],
+        "infoseek": entity_sets.INFOSEEK[0],
+        "dyn-vqa": search_sets.DYN_VQA[0],
+        "cogbench": search_sets.COGBENCH[0],
         "plain": files.PLAIN[0],
     }[name]
     path = writing.write_lines(tmp_path / "q.jsonl", [good, record])
@@ -172,7 +172,7 @@ def test_a_wrong_field_is_named_with_its_line(tmp_path: Path, name: str, record:
 
 
 def test_a_wrong_row_of_a_csv_is_named(tmp_path: Path) -> None:
-    (path,) = files.encyclopedic_vqa(tmp_path, [files.EVQA[1] | {"question_type": "hard"}])
+    (path,) = entity_sets.encyclopedic_vqa(tmp_path, [entity_sets.EVQA[1] | {"question_type": "hard"}])
     with pytest.raises(DatasetError, match=r"val\.csv:2: question_type: expected one of templated, .*, not 'hard'"):
         read_all("encyclopedic-vqa", [path])
     path.write_text("question,answer\n?,!\n")
@@ -188,9 +188,9 @@ def test_a_wrong_element_of_a_list_is_named(tmp_path: Path) -> None:
 
 
 def test_a_wrong_row_of_a_table_is_named(tmp_path: Path) -> None:
-    rows = [row | {"answers": 5} for row in files.crag_rows(columns=True)]
+    rows = [row | {"answers": 5} for row in search_sets.crag_rows(columns=True)]
     with pytest.raises(DatasetError, match=r"\.parquet, row 1: answers: expected a list of objects or .*, not 5"):
-        read_all("crag-mm", files.crag_mm(tmp_path, rows=rows))
+        read_all("crag-mm", search_sets.crag_mm(tmp_path, rows=rows))
 
 
 def test_what_cannot_be_read_at_all_says_so(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.pocketworld.dataset import build_world, export_world, write_questions
 from quizglass_lab.pocketworld.question import Hop
 from quizglass_lab.pocketworld.questions import make_questions, make_sessions
-from tests.support.benchmarks import files, writing
+from tests.support.benchmarks import entity_sets, files, scene_sets, search_sets, writing
 
 
 def read(name: str, folder: Path, paths: list[Path] | None = None) -> list[Sample]:
@@ -40,7 +40,7 @@ def test_infoseek_joins_entities_and_types_and_reads_ranges(tmp_path: Path) -> N
 
 
 def test_infoseek_as_echosight_asks_it_is_told_by_the_benchmark_s_own_files(tmp_path: Path) -> None:
-    own, table = files.infoseek(tmp_path), files.echosight(tmp_path)
+    own, table = entity_sets.infoseek(tmp_path), entity_sets.echosight(tmp_path)
     height, built = read("infoseek", tmp_path, [*own, table])
     assert (height.id, height.answer_range, height.split) == (
         "infoseek_val_00000001",
@@ -57,9 +57,9 @@ def test_infoseek_as_echosight_asks_it_is_told_by_the_benchmark_s_own_files(tmp_
 
 
 def test_echosight_s_questions_have_to_be_infoseek_s_and_each_once(tmp_path: Path) -> None:
-    table = files.echosight(tmp_path)
+    table = entity_sets.echosight(tmp_path)
     lines = table.read_text(encoding="utf-8").splitlines()
-    of_other = writing.write_lines(tmp_path / "infoseek_val.jsonl", files.INFOSEEK[:2])
+    of_other = writing.write_lines(tmp_path / "infoseek_val.jsonl", entity_sets.INFOSEEK[:2])
     with pytest.raises(
         DatasetError, match=r"infoseek_test_filtered.csv:2: data_id: 'infoseek_val_00000002' is in none"
     ):
@@ -106,7 +106,7 @@ def test_dyn_vqa_reads_both_names_of_the_gold_query_and_unanswerable_questions(t
 @pytest.mark.parametrize("kind", ["parquet", "stream", "file"])
 @pytest.mark.parametrize("columns", [True, False])
 def test_crag_mm_reads_both_layouts_and_all_kinds_of_file(tmp_path: Path, columns: bool, kind: str) -> None:
-    cost, maker, dog = read("crag-mm", tmp_path, files.crag_mm(tmp_path, columns=columns, kind=kind))
+    cost, maker, dog = read("crag-mm", tmp_path, search_sets.crag_mm(tmp_path, columns=columns, kind=kind))
     assert (cost.answer, maker.answer) == ("It costs 5 crowns.", "Tandric makes it.")
     assert maker.history == (("What does this cost?", "It costs 5 crowns."),)
     assert (maker.session, maker.domain, maker.category, maker.split) == ("s-1", "shopping", "multi-hop", "validation")
@@ -126,7 +126,7 @@ def test_crag_mm_reads_both_layouts_and_all_kinds_of_file(tmp_path: Path, column
     ],
 )
 def test_crag_mm_s_split_is_read_from_every_name_that_a_file_gets(tmp_path: Path, name: str, split: str) -> None:
-    (written,) = files.crag_mm(tmp_path, kind="stream")
+    (written,) = search_sets.crag_mm(tmp_path, kind="stream")
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     written.rename(path)
@@ -134,16 +134,16 @@ def test_crag_mm_s_split_is_read_from_every_name_that_a_file_gets(tmp_path: Path
 
 
 def test_a_stored_picture_is_found_whatever_stands_behind_its_address(tmp_path: Path) -> None:
-    rows = files.crag_rows(columns=True)
+    rows = search_sets.crag_rows(columns=True)
     changed = [
         row | {"image_url": "https://host.example/pictures/d%6Fg.jpg?size=2"} for row in rows if row["image_url"]
     ]
-    (dog,) = read("crag-mm", tmp_path, files.crag_mm(tmp_path, rows=changed))
+    (dog,) = read("crag-mm", tmp_path, search_sets.crag_mm(tmp_path, rows=changed))
     assert (dog.pictures[0].name, dog.pictures[0].at_hand) == ("dog.jpg", True)
 
 
 def test_a_table_names_the_extra_that_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = files.crag_mm(tmp_path)
+    paths = search_sets.crag_mm(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(DatasetError, match=r"needs pyarrow; in the clone: pip install '\.\[import\]'"):
         read("crag-mm", tmp_path, paths)
@@ -158,14 +158,14 @@ def test_cogbench_traces_become_hops(tmp_path: Path) -> None:
 
 
 def test_the_hops_that_a_benchmark_counts_are_not_the_queries_that_a_trace_took(tmp_path: Path) -> None:
-    refined = files.COGBENCH[0] | {"hops": 2}
+    refined = search_sets.COGBENCH[0] | {"hops": 2}
     path = writing.write_lines(tmp_path / "cogbench.jsonl", [refined])
     (sample,) = read("cogbench", tmp_path, [path])
     assert (sample.hops_needed, len(sample.hops)) == (2, 3)
 
 
 def test_cogbench_is_read_from_a_json_list_too(tmp_path: Path) -> None:
-    path = writing.write_json(tmp_path / "cogbench.json", files.COGBENCH)
+    path = writing.write_json(tmp_path / "cogbench.json", search_sets.COGBENCH)
     assert [sample.id for sample in read("cogbench", tmp_path, [path])] == ["c-1", "c-2"]
 
 
@@ -178,15 +178,15 @@ def test_vqav2_joins_votes_in_any_order(tmp_path: Path) -> None:
 
 
 def test_vqav2_test_questions_have_pictures_of_another_name(tmp_path: Path) -> None:
-    questions = files.VQA_QUESTIONS | {"data_subtype": "test-dev2015"}
+    questions = scene_sets.VQA_QUESTIONS | {"data_subtype": "test-dev2015"}
     (first, _) = read("vqav2", tmp_path, [writing.write_json(tmp_path / "questions.json", questions)])
     assert first.pictures[0].name == "COCO_test2015_000000262148.jpg"
     assert first.answers == ()
 
 
 def test_vqav2_annotations_of_another_split_are_refused(tmp_path: Path) -> None:
-    _, questions = files.vqav2(tmp_path)
-    other = files.VQA_ANNOTATIONS | {"annotations": files.VQA_ANNOTATIONS["annotations"][:1]}  # type: ignore[index]
+    _, questions = scene_sets.vqav2(tmp_path)
+    other = scene_sets.VQA_ANNOTATIONS | {"annotations": scene_sets.VQA_ANNOTATIONS["annotations"][:1]}  # type: ignore[index]
     with pytest.raises(DatasetError, match=r"questions 1: question_id: 262148000 is not among the annotations"):
         read("vqav2", tmp_path, [questions, writing.write_json(tmp_path / "other.json", other)])
 
@@ -228,12 +228,12 @@ def test_mrag_bench_is_a_choice_of_four(tmp_path: Path) -> None:
 
 
 def test_a_picture_in_a_table_is_an_object_of_bytes_or_a_path(tmp_path: Path) -> None:
-    rows = [files.MMSEARCH[0] | {"query_image": {"bytes": None, "path": "logo.png"}}]
-    (there,) = read("mmsearch", tmp_path, files.mmsearch_of(tmp_path, rows))
+    rows = [search_sets.MMSEARCH[0] | {"query_image": {"bytes": None, "path": "logo.png"}}]
+    (there,) = read("mmsearch", tmp_path, search_sets.mmsearch_of(tmp_path, rows))
     assert (there.pictures[0].name, there.pictures[0].at_hand) == ("logo.png", False)
-    rows = [files.MMSEARCH[0] | {"query_image": "logo.png"}]
+    rows = [search_sets.MMSEARCH[0] | {"query_image": "logo.png"}]
     with pytest.raises(DatasetError, match=r"row 1: query_image: expected an object with bytes and path"):
-        read("mmsearch", tmp_path, files.mmsearch_of(tmp_path, rows))
+        read("mmsearch", tmp_path, search_sets.mmsearch_of(tmp_path, rows))
 
 
 def test_visual7w_reads_telling_and_pointing(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_nocaps_asks_for_a_description_and_has_its_captions(tmp_path: Path) -> N
 
 
 def test_nocaps_image_info_has_no_captions(tmp_path: Path) -> None:
-    info = {key: value for key, value in files.NOCAPS.items() if key != "annotations"}
+    info = {key: value for key, value in scene_sets.NOCAPS.items() if key != "annotations"}
     (sample,) = read("nocaps", tmp_path, [writing.write_json(tmp_path / "nocaps_test_image_info.json", info)])
     assert (sample.answers, sample.split) == ((), "test")
 
@@ -320,7 +320,7 @@ def test_no_name_of_a_picture_leads_out_of_its_folder(tmp_path: Path) -> None:
 
 
 def test_splits_and_limits(tmp_path: Path) -> None:
-    paths = files.infoseek(tmp_path)
+    paths = entity_sets.infoseek(tmp_path)
     assert [s.split for s in read_samples("infoseek", paths, split="train")] == ["train"]
     assert len(list(read_samples("infoseek", paths, limit=2))) == 2
 

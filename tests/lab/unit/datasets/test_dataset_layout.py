@@ -9,7 +9,7 @@ import pytest
 from quizglass_lab.datasets.benchmarks import BENCHMARKS
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.files import json_lines, json_values
-from tests.support.benchmarks import files
+from tests.support.benchmarks import files, search_sets
 
 SPLITS = {"encyclopedic-vqa": "val"}
 
@@ -40,7 +40,7 @@ def test_a_packed_file_is_found_where_none_is_unpacked(tmp_path: Path) -> None:
 
 def test_two_data_sets_side_by_side_are_not_mixed(tmp_path: Path) -> None:
     for name in ("crag-mm-single-turn-public", "crag-mm-multi-turn-public"):
-        files.crag_mm_in(tmp_path / name / "data")
+        search_sets.crag_mm_in(tmp_path / name / "data")
     layout = BENCHMARKS["crag-mm"].layout
     with pytest.raises(DatasetError, match=r"lies in several folders; name one of .*multi-turn.*single-turn"):
         layout.find(tmp_path)

@@ -20,7 +20,7 @@ from quizglass_lab.reporting.rules.table import all_figures
 from quizglass_lab.scoring.costs import TurnCost
 from quizglass_lab.scoring.judge import ModelJudge
 from quizglass_server.policies import POLICIES
-from tests.support.benchmarks import files, writing
+from tests.support.benchmarks import entity_sets, files, scene_sets, search_sets, writing
 
 
 def scores(sample: Sample, answer: str, found: tuple[str, ...] | None = None) -> dict[str, float]:
@@ -32,22 +32,22 @@ def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], sco
 
 
 def test_each_benchmark_is_scored_by_its_own_rule(tmp_path: Path) -> None:
-    height = list(read_samples("infoseek", files.infoseek(tmp_path)))[1]
+    height = list(read_samples("infoseek", entity_sets.infoseek(tmp_path)))[1]
     assert scores(height, "330 m")["relaxed"] == 1
     assert is_right(scores(height, "330 m"))
-    people = list(read_samples("vqav2", files.vqav2(tmp_path)))[1]
+    people = list(read_samples("vqav2", scene_sets.vqav2(tmp_path)))[1]
     assert scores(people, "two")["vqa"] == 1
-    designed = list(read_samples("encyclopedic-vqa", files.encyclopedic_vqa(tmp_path)))[2]
+    designed = list(read_samples("encyclopedic-vqa", entity_sets.encyclopedic_vqa(tmp_path)))[2]
     assert scores(designed, "Ben and Ana")["exact"] == 1
     with_bem = sample_scores(designed, Answered("1", "both of them"), Scorers(equivalent=lambda *_: 0.9))
     assert with_bem["bem"] == 1
-    caption = next(read_samples("nocaps", files.nocaps(tmp_path)))
+    caption = next(read_samples("nocaps", scene_sets.nocaps(tmp_path)))
     assert scores(caption, "A baby is standing in front of a house.")["ROUGE-L"] == pytest.approx(1)
     assert "truthfulness" not in scores(caption, "A baby.")
 
 
 def test_a_multiple_choice_is_right_by_its_options(tmp_path: Path) -> None:
-    telling, pointing = read_samples("visual7w", files.visual7w(tmp_path))
+    telling, pointing = read_samples("visual7w", scene_sets.visual7w(tmp_path))
     assert telling.asked == "What color is the car? Choose one of these: Blue. | Green. | Red. | Silver."
     right = scores(telling, "The car is red.")
     assert (right["multiple choice"], right["exact"], right["truthfulness"]) == (1, 0, 1)
@@ -229,7 +229,7 @@ def test_the_command_scores_answers_beside_a_paper(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "220")
-    paths = [str(path) for path in files.crag_mm(tmp_path)]
+    paths = [str(path) for path in search_sets.crag_mm(tmp_path)]
     answers = [
         {"id": "t-1", "answer": "It costs 5 crowns.", "image_searches": 1, "seconds": 0.5},
         {"id": "t-2", "answer": "Nobody"},
