@@ -22,7 +22,7 @@ from bench.export.architectures import qwen
 from bench.export.parity import plan_role
 from bench.export.planner import starter_plan
 from bench.export.setup import Setup
-from bench.gpu.models import QWEN3_06B, SMALL, Size, label_rows, weights, write_random
+from bench.gpu.models import QWEN3_06B, SMALL, Size, as_transformers, label_rows, weights, write_random
 from bench.results import Row
 from bench.sections import Part
 from quizglass_bundle.inputs.vision_inputs import patch_grid
@@ -217,19 +217,7 @@ def _real(size: Size, count: int, folder: Path) -> Compared:
 
 
 def _of_torch(size: Size, rows: Sequence[Sequence[int]]) -> list[Floats]:
-    shape, read = size.shape, weights(size)
-    config = transformers.Qwen3Config(
-        vocab_size=size.vocabulary,
-        hidden_size=shape.width,
-        intermediate_size=size.inner,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.groups,
-        head_dim=shape.size,
-        rms_norm_eps=shape.epsilon,
-        rope_theta=1e6,
-    )
-    model = transformers.Qwen3Model(config).eval()
+    read, model = weights(size), transformers.Qwen3Model(as_transformers(size)).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(torch.from_numpy(_named(read, f"model.{name}")))

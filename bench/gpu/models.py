@@ -35,6 +35,24 @@ class Size:
         return shape.layers * shape.width * (heads + 3 * self.inner)
 
 
+def as_transformers(size: Size) -> Any:
+    """transformers' configuration of a Qwen3 of this size, with the angles and the epsilon that `write_random` has."""
+    from transformers import Qwen3Config
+
+    shape = size.shape
+    return Qwen3Config(
+        vocab_size=size.vocabulary,
+        hidden_size=shape.width,
+        intermediate_size=size.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.groups,
+        head_dim=shape.size,
+        rms_norm_eps=shape.epsilon,
+        rope_theta=_THETA,
+    )
+
+
 QWEN3_06B = Size(DecoderShape(28, 16, 8, 128, 1024, 1e-6, "silu"), 3072, 151_669)
 """Of Qwen3-Reranker-0.6B, as its published config.json has it."""
 SMALL = Size(DecoderShape(2, 4, 2, 32, 128, 1e-6, "silu"), 192, 500)

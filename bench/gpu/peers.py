@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.engine.contenders.larger import HEAD, LAYERS, TextSize
 from bench.engine.contenders.shapes import VOCABULARY
-from bench.gpu.models import LABELS, Size
+from bench.gpu.models import LABELS, Size, as_transformers
 
 WRITING = "transformers' generate, float16"
 GENERATED = "transformers' generate of one token, float16"
@@ -24,21 +24,11 @@ def compiled(size: Size) -> Callable[[np.ndarray], None] | None:
     torch = _torch()
     if torch is None:
         return None
-    from transformers import Qwen3Config, Qwen3Model
+    from transformers import Qwen3Model
 
-    shape = size.shape
-    config = Qwen3Config(
-        vocab_size=size.vocabulary,
-        hidden_size=shape.width,
-        intermediate_size=size.inner,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.groups,
-        head_dim=shape.size,
-    )
     with torch.device("cuda"):
-        model = Qwen3Model(config).half().eval()
-        head = torch.randn(LABELS, shape.width, dtype=torch.float16)
+        model = Qwen3Model(as_transformers(size)).half().eval()
+        head = torch.randn(LABELS, size.shape.width, dtype=torch.float16)
 
     def scores(ids: Any) -> Any:
         return model(input_ids=ids, use_cache=False).last_hidden_state[:, -1] @ head.T
