@@ -15,6 +15,8 @@ from pathlib import Path
 import llama_cpp.llama_cpp as llama
 
 _PREFIX = "libggml-cpu-"
+_PRINTING = "llama-cpp-python"
+"""The logger by whose level the package decides which of llama.cpp's lines it prints: without one, all of them."""
 NATIVE = "native"
 """The variant's name where the libraries were compiled for one machine."""
 
@@ -51,6 +53,7 @@ def load_backends() -> None:
     """Load what was compiled as modules, each kind in the best variant for this machine. Harmless when called again."""
     if not variants() or _library().ggml_backend_reg_count() > 0:
         return
+    logging.getLogger(_PRINTING).setLevel(logging.ERROR)
     # By path: left alone, llama.cpp would look in the working directory, where anybody may have put anything.
     load = _library().ggml_backend_load_all_from_path
     load.argtypes, load.restype = [ctypes.c_char_p], None

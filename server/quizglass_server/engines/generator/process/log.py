@@ -10,7 +10,8 @@ from asyncio import StreamReader
 from collections import deque
 
 _KEPT_LINES = 200
-_LEVELS = {"E": logging.WARNING, "W": logging.INFO}
+_LEVELS = {"E": logging.WARNING}
+"""The rest is for whoever looks for a fault (`--log-level debug`): it warns of its own defaults at every start."""
 _LINE = re.compile(r"^(?:[\d.]+ )?([EWIDT]) (.*)$")
 _REASON = re.compile(r"error|fail|invalid|unknown|mismatch|unable|cannot|unsupported|not support", re.IGNORECASE)
 _LAST_REASONS = re.compile(r"exiting due to|failed to load model|error loading model:? *$")
