@@ -45,7 +45,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
-	audit image image-check gpu-check bench-hostile bench-imports bench-network soak bench-session bench-voice bench-everyday bench-own bench-recipes clean
+	audit image image-check test-image gpu-check bench-hostile bench-imports bench-network soak bench-session bench-voice bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -126,6 +126,9 @@ image: ## Build the container image without Docker (root, buildah, debootstrap; 
 
 image-check: ## Start that image as it says, with the demo's bundle (make demo), and ask it a question
 	deploy/image/check.sh
+
+test-image: ## Build that image without llama.cpp, start it and ask it; says what is missing where it cannot (root, buildah)
+	deploy/image/test.sh
 
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(firstword $(wildcard work/demo/quotes) $(STARTER)/bundle) --knowledge .run/knowledge
