@@ -272,10 +272,10 @@ class Assistant:
         reason = AbstainReason.NONE
         if abstaining:
             reason = draft.refused or _abstain_reason(draft, journal)
-            if not journal.answering:
-                journal.emit(AnswerDelta(abstain))
             if draft.refused or not answer or same_wording(answer, abstain):
                 answer = abstain
+            if not journal.answering:
+                journal.emit(AnswerDelta(answer))
             support = Support(VerdictOutcome.ABSTAINED)
         elif draft.kind in _UNCHECKED:
             support = Support(VerdictOutcome.UNCHECKED)

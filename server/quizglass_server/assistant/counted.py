@@ -54,7 +54,9 @@ class _Turn:
         self.reason = ""
 
     def failed(self, error: BaseException) -> None:
-        """Note why there is no answer."""
+        """Note why there is no answer; where its end was told, there is one, and its client may have left since."""
+        if self._end is not None:
+            return
         if isinstance(error, asyncio.CancelledError):
             self.outcome = "cancelled"
         elif isinstance(error, QuizglassError):

@@ -30,7 +30,7 @@ _SEEN = (Intent.SCENE, Intent.KIND)
 _FROM_ENTRY = (Intent.IDENTITY, Intent.WHICH, Intent.OVERVIEW, Intent.OWNER, *_SEEN)
 _TEXT_TOO = (Intent.KIND, Intent.WHICH, Intent.OVERVIEW)
 """What an entry's text may say, too."""
-_POSSESSIVE = re.compile(r"\w(?:'s|s')\s", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"\w(?:['\u2019]s|s['\u2019])(?:\s|$)", re.IGNORECASE)
 
 
 def small_talk(intent: Intent) -> Draft | None:

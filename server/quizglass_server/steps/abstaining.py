@@ -11,6 +11,12 @@ from quizglass_server.steps.language.wording import same_wording
 _SOURCE = r"(?:notes?|texts?|passages?|sources?|context|evidence|picture|image|photo)"
 _ASKING = r"(?:who|what|when|where|how|why|which|whether)"
 _NOT = r"(?:does|do|did)(?:n't| not)"
+_GIVEN = "available|given|provided|found|mentioned|stated|specified|included|shown|known|listed|recorded|there|here"
+_LACKING = (
+    rf"(?:information|mention|evidence|data|details?|answer)(?=[.,;!]|$| (?:(?:is|are|was|were) )?(?:{_GIVEN})\b"
+    rf"| (?:about|on|of|regarding|concerning|for|in|from|that|to|as|if|{_ASKING})\b)"
+)
+"""What is not there, and no thing that is called after it: "no information desk", "no data is sent"."""
 _PHRASES = (
     r"(?:i|we)(?:'m| am|'re| are) (?:sorry|unsure|unable|afraid|unfamiliar|not (?:sure|certain|able|familiar|aware))\b",
     r"(?:i|we) (?:really |simply )?(?:don't|do not|didn't|did not) (?:know|have (?:any|enough|that|the|this)\b)",
@@ -25,8 +31,8 @@ _PHRASES = (
     rf"(?:it|this|there) {_NOT} (?:say|tell|mention|state|specify)\b",
     rf"(?:it|this|there) {_NOT} (?:give|contain|provide|show|include) (?:any |the |that )?"
     r"(?:information|mention|answer|details?|data)\b",
-    r"there (?:is|are|was)(?:n't| not| no)\b.*\b(?:information|mention|evidence|data|details?|answer)\b",
-    r"no (?:information|mention|answer|details?|data)\b",
+    rf"there(?: is|'s| are| was)(?:n't| not| no)(?: [\w'-]+){{0,4}} {_LACKING}",
+    rf"no {_LACKING}",
     r"(?:unknown|not (?:known|given|stated|mentioned|specified|sure))[.!]?$",
     r".*\bi(?:'m| am) not (?:familiar with|sure)\b",
 )
@@ -50,6 +56,11 @@ def abstains(answer: str, words: str) -> bool:
         return True
     first = next((sentence for _, sentence in sentences(answer)), "")
     return _ABSTAINING.match(_LEAD.sub("", _plain(first))) is not None
+
+
+def begins_to_abstain(text: str, words: str) -> bool:
+    """Whether a text that was cut off is the beginning of the bundle's words, as in "I don't know"."""
+    return bool(text.strip()) and _plain(words).startswith(_plain(text.strip()))
 
 
 def _plain(text: str) -> str:

@@ -14,8 +14,12 @@ from quizglass_server.steps.language.wording import words
 SIGNS = ("no_answer", "undetermined", "doubt", "number", "quoted", "named", "calculation", "translation")
 """Every sign, in the order of `signs`."""
 
-_NO_ANSWER = re.compile(r"\b(i don'?t know|i do not know|cannot (answer|tell|say)|unable to|no information)\b", re.I)
-_UNDETERMINED = re.compile(r"\b(cannot|can'?t|could not|unknown|undetermined|not (visible|clear|shown|stated))\b", re.I)
+_NO_ANSWER = re.compile(
+    r"\b(i don['\u2019]?t know|i do not know|cannot (answer|tell|say)|unable to|no information)\b", re.I
+)
+_UNDETERMINED = re.compile(
+    r"\b(cannot|can['\u2019]?t|could not|unknown|undetermined|not (visible|clear|shown|stated))\b", re.I
+)
 _DOUBT = re.compile(r"\b(might|may be|maybe|perhaps|possibly|probably|likely|seems?|appears?|not sure|unsure)\b", re.I)
 _QUOTED = re.compile(r"[\"\u201c].+?[\"\u201d]")
 _CALCULATION = re.compile(r"\b(sum|total|multipl\w+|divid\w+|subtract\w*|add(ed|ing)?|calculat\w+|per ?cent)\b", re.I)

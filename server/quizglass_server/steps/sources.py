@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property, lru_cache
 from unicodedata import normalize
 
@@ -19,6 +20,9 @@ from quizglass_server.steps.language.statements import Clause, Content, clauses,
 from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 
 _FEW = 3  # words of an answer that is a name or a measure, and no sentence
+_DENYING = frozenset(("not", "never", "nor", "neither", "cannot"))
+_BETWEEN = frozenset("a an the by in on at to for from of with really very quite actually".split())  # noqa: SIM905
+_SENTENCE_END = re.compile(r"[.!?;:\n]")
 
 
 class Source:
@@ -43,21 +47,32 @@ class Source:
         told = not operand.name or stands_in(words(operand.name), self.words)
         return told and meaning(operand.number) in self.numbers
 
-    def opens_with(self, part: Sequence[Word]) -> bool:
+    def opens_with(self, part: Sequence[Word], *, denied: bool = False) -> bool:
         """Whether these words stand there in this order; more than a few from the beginning of a sentence or title.
 
         What stands inside a sentence need not be stated by it: "the houses are empty" in "half the houses are empty".
+        Nor are a few that "not" stands before, unless with `denied` it is asked for what is not so.
         """
         if not stands_in(part, self.words):
             return False
         if len(part) <= _FEW:
-            return True
+            return denied or any(not self._is_denied(at) for at in _places(part, self.words))
         title = len(self._title)
         if starts_with([word for word in self.words if word.end <= title], part):
             return True
         begins = (title + 1 + start for start, _ in sentences(self._text))
         at = (bisect_left(self.words, start, key=lambda word: word.start) for start in begins)
         return any(starts_with(self.words[first:], part) for first in at)
+
+    def _is_denied(self, place: int) -> bool:
+        """Whether "not" or the like stands before a word, with nothing in between but "a", "by" and the like."""
+        said, text = self.words, f"{self._title}\n{self._text}"
+        while place and said[place - 1].key in _BETWEEN:
+            place -= 1
+        if not place or _SENTENCE_END.search(text[said[place - 1].end : said[place].start]):
+            return False
+        before = said[place - 1].key
+        return before in _DENYING or before.endswith("n't")
 
     @cached_property
     def _folded(self) -> str:
@@ -146,6 +161,16 @@ class Source:
         entry, printed = (other, self) if self.printed else (self, other)
         told = printed.meanings.union(content.meaning for clause in asked for content in clause.stating)
         return entry.about if entry.about <= told or entry.item.entry_id in recognised else frozenset()
+
+
+def denies(text: str) -> bool:
+    """Whether a text says "not" or the like, as in "Who did not come?"."""
+    return any(word.key in _DENYING or word.key.endswith("n't") for word in words(text))
+
+
+def _places(part: Sequence[Word], whole: Sequence[Word]) -> Iterator[int]:
+    """Where a run of words begins."""
+    return (at for at in range(len(whole) - len(part) + 1) if starts_with(whole[at:], part))
 
 
 # Kept for each tenant by itself: by the time of an answer none learns what another was shown.

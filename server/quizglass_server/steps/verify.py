@@ -23,7 +23,7 @@ from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.statements import Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, words
 from quizglass_server.steps.read import asks_to_read
-from quizglass_server.steps.sources import Source, numbers
+from quizglass_server.steps.sources import Source, denies, numbers
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
 
@@ -100,7 +100,9 @@ def _supported(answer: str, sources: Sequence[Source], calculations: Sequence[Ca
         cited = _calculated(answer, calculations, sources, question)
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
     counted = numbers(answer)  # "5" is not what "5 million" says, nor "-5"
-    if whole := _standing(spoken, [each for each in sources if each.opens_with(spoken) and counted <= each.numbers]):
+    denied = denies(question) or denies(answer)
+    standing = [each for each in sources if each.opens_with(spoken, denied=denied) and counted <= each.numbers]
+    if whole := _standing(spoken, standing):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
     if parts := _stated(answer, sources):
         return Support(VerdictOutcome.SUPPORTED, parts)

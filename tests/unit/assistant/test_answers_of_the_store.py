@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from quizglass.values import AnswerDelta, AnswerKind, Entry, TurnEvent, Verdict, VerdictOutcome
+from quizglass.values import AbstainReason, AnswerDelta, AnswerKind, Entry, TurnEvent, Verdict, VerdictOutcome
 from quizglass_bundle.tuning import Answers
 from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.errors import InvalidInput
@@ -56,6 +56,32 @@ async def test_a_quote_stands_in_for_not_knowing(answers: Answers) -> None:
     assert verdict(events).kind is AnswerKind.QUOTED
     assert verdict(events).outcome is VerdictOutcome.SUPPORTED
     assert "".join(event.text for event in of(AnswerDelta, events)) == done(events).answer
+
+
+@pytest.mark.parametrize("answers", Answers)
+@pytest.mark.parametrize("written", ["I cannot tell from the notes.", "I don't know"])
+async def test_what_is_told_of_not_knowing_is_the_answer(answers: Answers, written: str) -> None:
+    world = World(quote_accept=1.0, answers=answers)
+    world.models.answer = [written]
+    events = await world.ask(policy="both")
+    assert verdict(events).outcome is VerdictOutcome.ABSTAINED
+    assert "".join(event.text for event in of(AnswerDelta, events)) == done(events).answer
+
+
+@pytest.mark.parametrize("answers", Answers)
+@pytest.mark.parametrize("policy", ["both", "planning-agent+"])
+async def test_the_beginning_of_not_knowing_is_no_answer(answers: Answers, policy: str) -> None:
+    world = World(quote_accept=1.0, answers=answers)
+    world.models.answer, world.models.end = ["I", " don"], "deadline"
+    events = await world.ask(policy=policy)
+    assert (done(events).answer, done(events).abstain_reason) == ("I don't know", AbstainReason.BUDGET)
+    assert [event.text for event in of(AnswerDelta, events)] == ["I don't know"]
+
+
+async def test_a_whole_answer_that_begins_like_not_knowing_is_one() -> None:
+    world = World(quote_accept=1.0)
+    world.models.answer = ["I"]
+    assert done(await world.ask(policy="both")).answer == "I"
 
 
 WATERED = "Water the Velmora every three weeks, less in winter."

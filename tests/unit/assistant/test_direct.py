@@ -35,7 +35,13 @@ async def test_a_kind_is_what_the_note_says_or_else_the_title_and_how_it_begins(
 
 @pytest.mark.parametrize(
     ("title", "answer"),
-    [("Jonah's racket", "Jonah's racket"), ("Rex, the Hoffmanns' dog", "Rex, the Hoffmanns' dog"), ("Racket", None)],
+    [
+        ("Jonah's racket", "Jonah's racket"),
+        ("Jonah\u2019s racket", "Jonah\u2019s racket"),
+        ("Rex, the Hoffmanns' dog", "Rex, the Hoffmanns' dog"),
+        ("Amira's", "Amira's"),
+        ("Racket", None),
+    ],
 )
 async def test_whose_a_thing_is_its_title_says_or_the_policy_is_asked(title: str, answer: str | None) -> None:
     draft = await answer_by_entry(Intent.OWNER, ScriptedTools(pictures=seen(title)))

@@ -314,6 +314,7 @@ async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
         ("Who designed the Tower of London?", ["tower"]),
         ("\u0130\u0130\u0130, how old is the car", ["car"]),  # capitals that are two small letters
         ("What is at the top?", [ANYTHING]),
+        ("Who drives the baker\u2019s van?", ["baker\u2019s van"]),
         ("Who made it?", [ANYTHING]),
         ("What is this?", [ANYTHING]),
     ],

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import subprocess
 import sys
 
 import pytest
 
+from quizglass.values import Done, FinishReason
+from quizglass_server.assistant.counted import counted
 from quizglass_server.observe import metrics
 from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.observe.metrics import EVERY
@@ -54,6 +57,22 @@ def test_what_was_recorded_is_shown_and_a_new_beginning_is_one() -> None:
         assert registry.get_sample_value("quizglass_queue_seconds_bucket", {"le": "0.1"}) == 0
         assert registry.get_sample_value("quizglass_drain_step") == 2
     assert prometheus.generate_latest(registry).startswith(b"# HELP quizglass_turns_total ")
+
+
+def test_a_client_that_leaves_with_the_answer_has_been_answered() -> None:
+    pytest.importorskip("prometheus_client", reason="the extra web is not installed")
+    registry = metrics.collect()
+
+    def leave() -> None:
+        with counted("0" * 32, "both", lambda _: None) as tell:
+            tell(Done("45 crowns", FinishReason.COMPLETE))
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        leave()
+    outcomes = ("answered", "cancelled")
+    of_turns = [{"policy": "both", "plan": "", "outcome": outcome} for outcome in outcomes]
+    assert [registry.get_sample_value("quizglass_turns_total", each) for each in of_turns] == [1, None]
 
 
 def test_a_stop_goes_forward_and_tells_each_step_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,6 +13,7 @@ from quizglass_server.steps.signs import SIGNS, features, signs
     [
         ([], "", ["no_answer"]),
         (["It is a red car."], "I don't know", ["no_answer"]),
+        (["I can\u2019t see its maker."], "I don\u2019t know", ["no_answer", "undetermined"]),
         (["Its maker cannot be seen."], "red", ["undetermined"]),
         (["It is probably a mill."], "mill", ["doubt"]),
         ([], "45 crowns", ["number"]),

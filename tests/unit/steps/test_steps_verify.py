@@ -1,6 +1,8 @@
 """What counts as support for an answer, and which part of it a citation marks."""
 
 from dataclasses import replace
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -59,6 +61,89 @@ def test_evidence_with_decomposed_accents_supports_a_composed_answer() -> None:
     assert [(c.start, c.end) for c in support.citations] == [(0, 8)]
 
 
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_quote_with_decomposed_accents_is_supported(form: Literal["NFC", "NFD"]) -> None:
+    note = normalize("NFD", "The Caf\u00e9 Zo\u00eb opens at nine and serves cr\u00e8me br\u00fbl\u00e9e.")
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "cafe", "", note, used=True)
+    answer = normalize(form, note)
+    support = verify(answer, [evidence])
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    assert [answer[c.start : c.end] for c in support.citations] == [answer.removesuffix(".")]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "\u0926\u0941\u0915\u093e\u0928 \u0916\u0941\u0932\u0924\u0940 \u0939\u0948",
+        "\u0e40\u0e1b\u0e34\u0e14 \u0e19\u0e35\u0e49",
+        "\u05e0\u05b4\u05e4\u05b0\u05ea\u05bc\u05b7\u05d7\u05b7\u05ea\u05b0",
+        "\u064a\u064f\u0641\u062a\u064e\u062d\u064f",
+    ],
+    ids=["Hindi", "Thai", "Hebrew", "Arabic"],
+)
+def test_a_citation_ends_behind_the_last_vowel_sign(sentence: str) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "shop", "", f"{sentence}.", used=True)
+    (citation,) = verify(f"{sentence}.", [evidence]).citations
+    assert f"{sentence}."[citation.start : citation.end] == sentence
+
+
+@pytest.mark.parametrize(
+    ("note", "answer"),
+    [
+        ("It runs version 1.2.10.", "It runs version 1.2.1."),
+        ("It was serviced on 5.6.20.", "It was serviced on 5.6.2000."),
+        ("The museum has \u00bd million pictures.", "The museum has 1 million pictures."),
+        ("The museum has 1/2 million pictures.", "The museum has 3 million pictures."),
+        ("The museum has 2 000 million coins.", "The museum has 2 million coins."),
+    ],
+)
+def test_numbers_that_only_begin_alike_do_not_support_each_other(note: str, answer: str) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "museum", "", note, used=True)
+    assert verify(answer, [evidence]).outcome is VerdictOutcome.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("note", "answer"),
+    [
+        ("The city has 8.2 million people.", "The city has 8,200,000 people."),
+        ("The city has 64.1 thousand trees.", "The city has 64,100 trees."),
+        ("The museum has \u00bd million pictures.", "The museum has 500,000 pictures."),
+        ("The museum has 3/4 million pictures.", "The museum has 750,000 pictures."),
+        ("The museum has 2 000 million coins.", "The museum has 2 billion coins."),
+    ],
+)
+def test_one_number_written_in_two_ways_is_one(note: str, answer: str) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "city", "", note, used=True)
+    assert verify(answer, [evidence]).outcome is VerdictOutcome.SUPPORTED
+
+
+@pytest.mark.parametrize("long", ["hundred " * 400, "9" * 5000 + " million", "7 " + "million " * 400])
+def test_a_number_without_an_end_is_read_too(long: str) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "x", "", f"The bell weighs {long}. The shop opens at nine.", used=True)
+    assert verify(f"It weighs {long}", ALL).outcome is VerdictOutcome.UNSUPPORTED
+    assert verify("The shop opens at nine.", [evidence]).outcome is VerdictOutcome.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("question", "note", "answer", "outcome"),
+    [
+        ("What colour is the door?", "The door is not red but blue.", "red", VerdictOutcome.UNSUPPORTED),
+        ("What colour is the door?", "The door is not red but blue.", "blue", VerdictOutcome.SUPPORTED),
+        ("Is it edible?", "The mushroom isn\u2019t really edible.", "Edible.", VerdictOutcome.UNSUPPORTED),
+        ("Who built it?", "It was not by Ana Brint. Ole Trand built it.", "Ana Brint", VerdictOutcome.UNSUPPORTED),
+        ("Who built it?", "It was not a shop. Ana Brint built it.", "Ana Brint", VerdictOutcome.SUPPORTED),
+        ("Who came?", "Ana Brint did not come.", "Ana Brint", VerdictOutcome.SUPPORTED),
+        ("Which colour is it not?", "The door is not red.", "red", VerdictOutcome.SUPPORTED),
+        ("Is it edible?", "It is not edible.", "Not edible.", VerdictOutcome.SUPPORTED),
+        ("How heavy may it be?", "Load not more than 30 kg.", "30 kg", VerdictOutcome.SUPPORTED),
+        ("What is it?", "It is not only red but loud.", "red", VerdictOutcome.SUPPORTED),
+    ],
+)
+def test_a_few_words_behind_not_are_not_said(question: str, note: str, answer: str, outcome: VerdictOutcome) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "thing", "", note, used=True)
+    assert verify(answer, [evidence], question=question).outcome is outcome
+
+
 @pytest.mark.parametrize("answer", ["46 crowns", "4", "5 crowns", "Brint Ana", "Orvex", "Brenn", "blue", "1,00"])
 def test_what_the_shown_evidence_does_not_say_is_unsupported(answer: str) -> None:
     assert verify(answer, ALL).outcome is VerdictOutcome.UNSUPPORTED
@@ -108,6 +193,9 @@ def test_wording_ignores_case_and_punctuation(text: str) -> None:
         ("How tall do giraffes grow?", "Giraffe", True),
         ("How old do elephants get?", "Ant", False),
         ("What does a hamster eat?", "Ham", False),
+        ("It was built in 1942.", "42", False),
+        ("Room 42, first floor", "42", True),
+        ("Cafe\u0301 Orla", "Caf\u00e9 Orla", True),
         ("埃菲尔铁塔有多高", "埃菲尔铁塔", True),
         ("How old is it?", "", True),
     ],

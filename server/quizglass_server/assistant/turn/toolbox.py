@@ -13,6 +13,7 @@ from quizglass.values import (
     AbstainReason,
     AnswerDelta,
     Decided,
+    FinishReason,
     Plan,
     PlanMade,
     Queries,
@@ -35,7 +36,7 @@ from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.roles.decider import SELECTING, VERIFIER, Decider
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest, Generator, lines
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.steps.abstaining import AbstentionFilter, abstains
+from quizglass_server.steps.abstaining import AbstentionFilter, abstains, begins_to_abstain
 from quizglass_server.steps.decide import ask_decider, ask_letter, likeliest, planned, selected
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names, phrases_of
@@ -285,7 +286,7 @@ class Toolbox:
             return await self._streamed(task, state, also, self._say)
         abstaining = AbstentionFilter(tuning.abstain, self._say)  # a quote may take the place of "I don't know"
         draft = await self._streamed(task, state, also, abstaining.add)
-        abstaining.end()
+        abstaining.end(sure=bool(draft.text))
         return draft
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
@@ -298,15 +299,21 @@ class Toolbox:
         return draft, abstaining.end(sure=backed or self.remembers(draft))
 
     async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
-        """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""
+        """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell.
+
+        Empty where it was cut off in the middle of saying that nothing is known: "I don't" is no answer.
+        """
         request = await self._requests.to(task, state, also, answers=True)
         writing = Writing(request)
         ungrounded = self._ungrounded(request)
         if ungrounded is not None:
             return ungrounded
         await self._runner.run(generate, request, writing, say)
-        self._runner.has_answer |= bool(writing.draft.text)
-        return replace(writing.draft, shown=state.shown)
+        draft = replace(writing.draft, shown=state.shown)
+        if draft.finish is not FinishReason.COMPLETE and begins_to_abstain(draft.text, self._resources.tuning.abstain):
+            draft = replace(draft, text="")
+        self._runner.has_answer |= bool(draft.text)
+        return draft
 
     def _ungrounded(self, request: GenerationRequest) -> Draft | None:
         """A refusal where nothing in a prompt can tell the answer."""

@@ -33,7 +33,7 @@ _HERE = rf"(?:in|on|of) (?:this|the|my) {_PICTURE}"
 _BESIDE = r"(?:(?<!the )(?:left|right) of|above|below|behind|beside|next to|in front of)"
 _COLOUR_ASKED = re.compile(
     rf"\b(?:what|which) colou?rs?(?: [\w-]+){{0,3}} (?:is|are|was|were|has|have|does|do|did|am) {_OWNED}\b"
-    rf"|\bwhat(?: is|'s| are) (?:the|its|their) colou?rs?(?: of {_OWNED}\b|$|\?)"
+    rf"|\bwhat(?: is|['\u2019]s| are) (?:the|its|their) colou?rs?(?: of {_OWNED}\b|$|\?)"
     rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b(?:on|at|in) the {_SIDE}(?: has| have)?[?.! ]*$"
     rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b{_BESIDE} (?:the|an?)\b"
     rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b(?:{_HERE}|(?:do|can) (?:you|I|we) see|in front of (?:me|us))\b",
@@ -56,7 +56,7 @@ _LOOKS = re.compile(
     r"|\b(?:what|which) shape\b|\bshaped?\b"
     rf"|\b(?:what|which) (?:(?:sort|kind|type) of )?{_THING} (?:is|are|do|can|stands?)\b"
     rf"|\b(?:what|which) {_SIDE}?\s?side\b|\b(?:left|right), (?:right|left|middle)\b"
-    rf"|\bwhat(?: is|'s| are| do (?:I|you|we) see| can (?:I|you|we) see|can be seen)"
+    rf"|\bwhat(?: is|['\u2019]s| are| do (?:I|you|we) see| can (?:I|you|we) see|can be seen)"
     rf" (?:on|at|in|to) the {_SIDE}(?:[- ]hand)?(?: side)?[?.! ]*$"
     r"|\b(?:indoors or outdoors|outdoors or indoors|inside or outside)\b"
     r"|\b(?:is|are) (?:he|she|they|the (?:man|woman|boy|girl|person|child|dog|cat|people)) (?:\w+ing)\b"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Context, Decimal, DivisionByZero, InvalidOperation, localcontext
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from snowballstemmer import stemmer
@@ -37,6 +39,9 @@ _MOST_WHOLE = 3
 """Digits of the whole number before a fraction: "in 1990 1/3 of them" is two numbers."""
 _FRACTION = "\u2044"
 """What parts the two numbers of a character like one half, once it is compatibility-normalised."""
+_MOST_DIGITS = 60
+_EXACT = Context(prec=2 * _MOST_DIGITS, traps=[InvalidOperation, DivisionByZero])
+"""Numbers are compared as they are written: by floats "8.2 million" is not 8,200,000, and a long one has no end."""
 _SPACES = frozenset(" \u00a0\u2009\u202f")
 
 
@@ -62,7 +67,8 @@ def meaning(key: str) -> str:
         if _FRACTION in key:
             return _fraction(*key.split(_FRACTION, 1))
         whole = key.replace(",", "") if _THOUSANDS.fullmatch(key) else key.replace(",", ".")
-        return whole.rstrip("0").rstrip(".") if "." in whole else whole
+        # Of "1.2.10" and "5.6.2000", versions and dates, zeros at the end count.
+        return whole.rstrip("0").rstrip(".") if whole.count(".") == 1 else whole
     bare = key.removesuffix("'s").removesuffix("'")
     if bare in _UNITS or bare in _TENS:
         return str(_UNITS.get(bare) or _TENS.get(bare, 0))
@@ -193,18 +199,21 @@ def _number(run: Sequence[Word]) -> str:
         return "".join(keys)
     if keys[-1] in _SUFFIXES:
         return {"1": "first", "2": "second"}.get(keys[0], keys[0])
-    if all(key.isdigit() for key in keys):
+    digits = list(takewhile(str.isdigit, keys))
+    if len(digits) == len(keys):
         return "".join(keys)
-    total, part = 0.0, 0.0
-    for key in keys:
-        if key in _SCALES:
-            part = (part or 1) * _SCALES[key]
-            if _SCALES[key] > 100:
-                total, part = total + part, 0.0
-        else:
-            part += _UNITS.get(key, _TENS.get(key, 0)) if not key[0].isdigit() else _digits(key)
-    value = total + part
-    return str(int(value)) if value == int(value) else str(value)
+    with localcontext(_EXACT):
+        total, part = Decimal(0), Decimal(0)
+        if len(digits) > 1:  # "2 000" million, "1/2" million
+            part = _amount("/".join(digits)) if _is_fraction(run) else _amount("".join(digits))
+        for key in keys[len(digits) :] if len(digits) > 1 else keys:
+            if key in _SCALES:
+                part = (part or Decimal(1)) * _SCALES[key]
+                if _SCALES[key] > 100:
+                    total, part = total + part, Decimal(0)
+            else:
+                part += _UNITS.get(key, _TENS.get(key, 0)) if not key[0].isdigit() else _amount(meaning(key))
+        return _written(total + part)
 
 
 def _is_fraction(run: Sequence[Word]) -> bool:
@@ -215,11 +224,21 @@ def _fraction(over: str, under: str) -> str:
     return {("1", "2"): "half", ("1", "4"): "quarter"}.get((over, under), f"{over}/{under}")
 
 
-def _digits(key: str) -> float:
+def _amount(digits: str) -> Decimal:
+    """The value of digits, a fraction among them; 0 where they are no number, as a date."""
+    over, _, under = {"half": "1/2", "quarter": "1/4"}.get(digits, digits).partition("/")
     try:
-        return float(meaning(key))
-    except ValueError:
-        return 0.0
+        return Decimal(over) / Decimal(under or 1)
+    except (InvalidOperation, DivisionByZero):
+        return Decimal(0)
+
+
+def _written(value: Decimal) -> str:
+    """A value in digits; what is longer than any number that is meant, short."""
+    if value.adjusted() >= _MOST_DIGITS:
+        return str(value.normalize())
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _joined(plain: Sequence[Lexeme]) -> list[Lexeme]:

@@ -16,12 +16,13 @@ _MOST_WORDS = 3
 _HAVING = re.compile(r"\s+of(?=\s+(?:this|that|these|those|the|my|your|it|its|them)\b)")
 _OF_NAME = re.compile(r"\s+of\s+[A-Z0-9]")
 _WHO = re.compile(r"\s+(?:(?:in|at|on|from) )?(?:who|that|which|where)\b")
-_WORD = re.compile(r"[\w'-]+")
+_WORD = re.compile(r"[\w'\u2019-]+")
 _POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+")
 # Left, right and middle are not told to the detector: `crop.place_of` knows them.
 _WHERE = re.compile(
     r"\s+(?:(?:at|in|on) the (?:top|bottom|front|back)"
-    r"|(?:beside|next to|behind|above|below|under|(?:to the )?(?:left|right) of) (?:the|this|that|my|your) [\w'-]+)"
+    r"|(?:beside|next to|behind|above|below|under|(?:to the )?(?:left|right) of) (?:the|this|that|my|your)"
+    r" [\w'\u2019-]+)"
 )
 _ONES = ("one", "ones")
 _COMPARED = frozenset(

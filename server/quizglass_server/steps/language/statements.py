@@ -44,7 +44,7 @@ _PICTURE = r"(?:photo|picture|image|photograph)"
 _LEAD = re.compile(
     r"^\s*(?:(?:on |in )?(?:the|this|that) (?:\w+ ){1,2}"
     rf"(?:shown|pictured|here|(?:in|on) (?:the|this|your) {_PICTURE})\b(?: here)?"
-    r"|you(?: are|'re) (?:looking at|seeing)\b|what (?:you|we) (?:see|are looking at)(?: here)?\b"
+    r"|you(?: are|['\u2019]re) (?:looking at|seeing)\b|what (?:you|we) (?:see|are looking at)(?: here)?\b"
     rf"|(?:in|on) (?:the|this|your) {_PICTURE}\b)",
     re.IGNORECASE,
 )

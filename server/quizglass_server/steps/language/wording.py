@@ -8,9 +8,21 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# A number keeps its inner separators (3.5, 1,000); a word keeps its inner apostrophe (don't).
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_FIRST_MARK, _BASIC_PLANE = 0x300, 0x10000
 
+
+def _letters() -> str:
+    """Letters as a regular expression, with the marks that some scripts and decomposed accents put behind them: Python
+    counts those as no part of a word."""
+    points = map(chr, range(_FIRST_MARK, _BASIC_PLANE))
+    marks = "".join(point for point in points if unicodedata.category(point).startswith("M"))
+    return rf"[^\W\d_]+(?:[{marks}]+[^\W\d_]*)*"
+
+
+# A number keeps its inner separators (3.5, 1,000); a word keeps its inner apostrophe (don't).
+_WORD = re.compile(rf"\d+(?:[.,]\d+)*|{_letters()}(?:['\u2019]{_letters()})*")
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _TITLES_OF_PEOPLE = {"mr", "mrs", "ms", "miss", "dr", "prof", "aunt", "uncle", "i", "i'm", "i've", "i'd", "i'll"}
 _SHORT = 3  # letters of words that do not tell things apart
 
@@ -51,9 +63,11 @@ def stands_in(part: Sequence[Word], whole: Sequence[Word]) -> bool:
 def mentions(text: str, name: str) -> bool:
     """Whether a text has a name, in any case and with a short ending, and not merely within another word.
 
-    The "elephant" is no "Ant". Scripts without capitals may not part words: there any place will do.
+    The "elephant" is no "Ant", nor "1942" a "42". Scripts without capitals may not part words: there any place will do.
     """
-    text, name = text.casefold(), name.casefold()
+    text, name = (unicodedata.normalize("NFC", each).casefold() for each in (text, name))
+    if _NUMBER.fullmatch(name):
+        return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(name)}(?!\w|[.,]\d)", text) is not None
     if name.upper() == name:
         return name in text
     return re.search(rf"(?<!\w){re.escape(name)}\w{{0,2}}(?!\w)", text) is not None

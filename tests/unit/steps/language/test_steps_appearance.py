@@ -62,6 +62,7 @@ def test_what_notes_may_tell_is_not_refused(question: str) -> None:
         "What colour eyes does she have?",
         "What is the colour of this flower?",
         "What's its colour?",
+        "What\u2019s its colour?",
         "What colour is the car in the picture?",
         "What colours can you see?",
         "Which colour does the boat on the left have?",
