@@ -17,6 +17,7 @@ from quizglass.values import Citation, Origin
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.steps.language import english
 from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
@@ -39,7 +40,14 @@ _ABBREVIATED = re.compile(
 )
 _DOTTED = re.compile(r"\b(?:[a-z]\.){2,}$")
 """Abbreviations such as "a.m.", which end a sentence where no small letter follows."""
-_MARKS = re.compile(r"^(?:[-*+•–]|\d{1,2}[.)])\s+")
+_MONTH = (
+    rf"(?:{'|'.join(english.MONTHS.split())}"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember)\b"
+)
+_DATED = re.compile(_MONTH, re.IGNORECASE)
+_DAY = re.compile(r"(?:^|[\s(])\d{1,2}\.$")
+_MARKS = re.compile(rf"^(?:[-*+•–]|\d{{1,2}}[.)](?!\s+{_MONTH}))\s+", re.IGNORECASE)
+"""Before the items of a list; "24. Dezember" is a day."""
 _HAS_WORD = re.compile(r"\w")
 _ENDS = (".", "!", "?", "…", ";", ":", ",", ")", '"', "”", "’", "'")
 
@@ -137,8 +145,8 @@ def _split(text: str) -> Iterator[str]:
 
 def _goes_on(begun: str, following: str) -> bool:
     """Whether what follows belongs to the sentence before it: "Mrs. | Kessler", "9 a.m. | only", "Ill? | Ring us",
-    "On steel... | no, alloy"."""
-    if begun.endswith("?") or _ABBREVIATED.search(begun):
+    "On steel... | no, alloy", "Am 24. | Dezember"."""
+    if begun.endswith("?") or _ABBREVIATED.search(begun) or (_DAY.search(begun) and _DATED.match(following)):
         return True
     left_open = begun.endswith(("...", "…")) or _DOTTED.search(begun) is not None
     return left_open and following[:1].islower()

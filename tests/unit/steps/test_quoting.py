@@ -77,6 +77,14 @@ def test_marks_of_lists_and_the_title_above_are_left_out() -> None:
     assert said("Aloe: - Water it.\n2. Turn it.\n---\n* No sun") == ["Water it.", "Turn it.", "No sun"]
 
 
+def test_a_day_before_its_month_is_no_mark_and_ends_no_sentence() -> None:
+    assert said("24. Dezember: zu. Am 31. Dezember bis 14 Uhr.\n2. Mark the place.") == [
+        "24. Dezember: zu.",
+        "Am 31. Dezember bis 14 Uhr.",
+        "Mark the place.",
+    ]
+
+
 def test_lines_of_a_list_are_quoted_one_by_one_and_are_parted() -> None:
     found = sentences_of([note("- Ticket 12.50, kids free\n- warm! Leave jackets in the locker\n- guide: Mr. Osei")])
     assert joined(chosen(found, [0.9, 0.1, 0.1, 0.1], 0.5)) == "Ticket 12.50, kids free"

@@ -62,7 +62,8 @@ class Slot:
                 length += len(mine.text)
             else:
                 pairs = zip(mine.text, theirs.text, strict=False)
-                return length + next((at for at, pair in enumerate(pairs) if pair[0] != pair[1]), 0)
+                shorter = min(len(mine.text), len(theirs.text))
+                return length + next((at for at, pair in enumerate(pairs) if pair[0] != pair[1]), shorter)
         return length
 
 

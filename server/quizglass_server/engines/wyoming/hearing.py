@@ -93,7 +93,8 @@ class WyomingHearing(WyomingRole):
             self.server.heard()
             said = event.data.get("text", "")
             language = _tag(event.data.get("language")) or language
-            if not isinstance(said, str) or len(text) + len(said) > _MOST_CHARS:
+            before = len(text) if event.type == "transcript-chunk" else 0  # a transcript has all that its chunks had
+            if not isinstance(said, str) or before + len(said) > _MOST_CHARS:
                 raise EngineFailed(
                     f"{self.server.role}: the transcript is no text, or has more than {_MOST_CHARS} characters"
                 )
@@ -122,7 +123,7 @@ class WyomingHearing(WyomingRole):
             receiving.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({receiving})
-        return await link.receive(0)  # raises, in the link's own words
+        raise link.silence(self._patience_s)
 
 
 async def _first(sound: AsyncIterator[bytes], converter: SampleConverter) -> bytes:

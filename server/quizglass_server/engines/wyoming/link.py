@@ -54,7 +54,7 @@ class Link:
             async with asyncio.timeout(patience_s):
                 event = await async_read_event(self._bounded)
         except TimeoutError:
-            raise EngineLost(f"{self._name} sent nothing for {patience_s:g} s") from None
+            raise self.silence(patience_s or 0.0) from None
         except _TooLarge as error:
             raise EngineFailed(
                 f"{self._name} sent an event of {error} bytes; {_MOST_EVENT} at most are taken"
@@ -73,6 +73,10 @@ class Link:
             told = plain(str(event.data.get("text", "")))[:_MOST_SHOWN]
             raise EngineFailed(f"{self._name} failed: {told or 'it does not say why'}")
         return event
+
+    def silence(self, patience_s: float) -> EngineLost:
+        """What is raised where the server has sent nothing for so long."""
+        return EngineLost(f"{self._name} sent nothing for {patience_s:g} s")
 
     def close(self) -> None:
         """End the connection now."""

@@ -90,7 +90,10 @@ _ATTRIBUTE = (
     r"|floor|room|channel|setting|style|century|era|wood|metal|fabric|stone|flavou?r|smell|sound|voltage|wattage)s?"
 )
 """What a thing has, so that "what colour is this" asks for no name."""
-_NO_NOUN = "for|of|made|worth|doing|like|used|about|in|on|at|from|with|by|to|good|bad|supposed|going|all"
+_NO_NOUN = (
+    "for|of|made|worth|doing|like|used|about|in|on|at|from|with|by|to|good|bad|supposed|going|all"
+    "|missing|lacking|costing|weighing|measuring|saying|showing|playing|selling|serving|today|tomorrow|tonight"
+)
 """What may follow "what is this" in a question about something else: "what is this for"."""
 _KINDS = r"(?:exact )?(?:kind|sort|type|breed|species|variety|race)"
 

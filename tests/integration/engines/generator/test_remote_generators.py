@@ -108,6 +108,23 @@ async def test_what_a_server_cannot_do_is_found_out_at_the_start_and_told() -> N
             assert {piece.probability for piece in pieces} == {0.0}
 
 
+@pytest.mark.parametrize("tells", [True, False])
+@pytest.mark.parametrize(
+    ("words", "lines", "text"),
+    [
+        (("A blue", " car.\n\nIt stands", " there."), 1, "A blue car."),
+        (("\nA blue car.\nIt stands there.\nIt", " is old."), 2, "\nA blue car.\nIt stands there."),
+        (("A blue car.\n",), 1, "A blue car.\n"),
+    ],
+)
+async def test_a_piece_of_several_tokens_is_cut_at_the_end_of_its_line(
+    words: tuple[str, ...], lines: int, text: str, *, tells: bool
+) -> None:
+    with openai_server(Script(words=words, tells=tells)) as port:
+        async with reached(port) as generators:
+            assert await written(generators, constraint=Constraint("root ::= line", lines=lines)) == (text, "stop")
+
+
 async def test_a_grammar_is_refused_and_lines_are_counted() -> None:
     with openai_server(Script(words=("one\n", "two\n", "three"))) as port:
         async with reached(port) as generators:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.engines.generator.places import ServerPlaces, read_slots
+from quizglass_server.engines.generator.places import ServerPlaces, Slot, read_slots
 from quizglass_server.engines.generator.prompt import BACKGROUND, TURN, Part, PicturePart, TextPart, Urgency
 from quizglass_server.errors import BudgetExceeded, Overloaded
 from quizglass_server.scheduling.clients import Client, asked_by
@@ -142,6 +142,14 @@ async def test_a_prompt_gets_the_slot_that_holds_its_beginning_and_else_the_one_
     assert await slot(template, picture(4)) == first, "the one that was used least recently"
     places.forget()
     assert all(not each.holds for each in places.slots)
+
+
+def test_a_slot_holds_the_beginning_of_a_longer_text() -> None:
+    held = Slot(0, holds=[picture(1), TextPart("What is", trusted=True)])
+    longer = [picture(1), TextPart("What is this?", trusted=True)]
+    other = [picture(1), TextPart("Who made it?", trusted=True)]
+    assert held.shared(longer) - held.shared([picture(1)]) == len("What is")
+    assert held.shared(other) - held.shared([picture(1)]) == len("Wh")
 
 
 async def test_what_slots_hold_is_written_and_read_back_without_pixels() -> None:

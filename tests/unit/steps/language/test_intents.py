@@ -269,6 +269,10 @@ ASKED = {
         Tell me about the history of this mill.
         who made it
         What is this for?
+        What is this missing?
+        What's this costing?
+        What is that playing?
+        What is this today?
         What is it made of?
         What is this plant's Latin name?
         What's this worth?

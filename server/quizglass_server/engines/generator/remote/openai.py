@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from math import exp
 from time import monotonic
@@ -105,8 +106,9 @@ class OpenAiClient:
                         ended = ended or choice.finish_reason or ""
                         for piece in _pieces(choice):
                             written += 1
-                            if lines is None or not lines.full(piece.text):
-                                yield piece
+                            within = piece.text if lines is None else lines.within(piece.text)
+                            if within:
+                                yield replace(piece, text=within)
                     counts = chunk.usage
                     usage = Usage(counts.prompt_tokens or usage.prompt_tokens, 0, counts.completion_tokens or written)
                     if lines is not None and lines.done:
@@ -222,11 +224,18 @@ class _Lines:
         self._text = ""
         self.done = False
 
-    def full(self, text: str) -> bool:
-        """Whether a further piece of the answer is beyond its lines."""
+    def within(self, text: str) -> str:
+        """What of a further piece of the answer is within its lines: a server may send several tokens as one piece."""
+        if self.done:
+            return ""
+        before = len(self._text)
         self._text += text
-        self.done = self.done or self._text.strip().count("\n") >= self._most
-        return self.done
+        begun = self._text.lstrip()
+        if begun.rstrip().count("\n") < self._most:
+            return text
+        self.done = True
+        kept = len(self._text) - len(begun) + len("\n".join(begun.split("\n")[: self._most]))
+        return self._text[before:kept]
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
