@@ -170,7 +170,7 @@ def denies(text: str) -> bool:
 
 def _places(part: Sequence[Word], whole: Sequence[Word]) -> Iterator[int]:
     """Where a run of words begins."""
-    return (at for at in range(len(whole) - len(part) + 1) if starts_with(whole[at:], part))
+    return (at for at in range(len(whole) - len(part) + 1) if starts_with(whole[at : at + len(part)], part))
 
 
 # Kept for each tenant by itself: by the time of an answer none learns what another was shown.
