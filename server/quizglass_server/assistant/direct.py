@@ -30,6 +30,8 @@ _SEEN = (Intent.SCENE, Intent.KIND)
 _FROM_ENTRY = (Intent.IDENTITY, Intent.WHICH, Intent.OVERVIEW, Intent.OWNER, *_SEEN)
 _TEXT_TOO = (Intent.KIND, Intent.WHICH, Intent.OVERVIEW)
 """What an entry's text may say, too."""
+_BEGINS_WITH_VOWEL = re.compile(r"(?!uni(?!n|m)|us[ae]|eu|one\b|ukulele|ewer)[aeiou]|hour|heir|honou?r|honest")
+"""As it is spoken: "a unicycle", "an hourglass"."""
 _POSSESSIVE = re.compile(r"\w(?:['\u2019]s|s['\u2019])(?:\s|$)", re.IGNORECASE)
 
 
@@ -102,4 +104,4 @@ def _with_article(noun: str) -> str:
     """As in "a cup", "an espresso"; a name keeps standing alone."""
     if noun[:1].isupper():
         return noun
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+    return f"{'an' if _BEGINS_WITH_VOWEL.match(noun) else 'a'} {noun}"

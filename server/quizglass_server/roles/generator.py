@@ -315,7 +315,7 @@ class LlamaGenerator:
         client = await self._process.client(urgency.deadline)
         stream = client.generate(prompt, tokens, urgency, request.constraint)
         begun = False
-        with _refusals():
+        with _refusals(of_client=request.constraint is not None and not request.constraint.lines):
             async with aclosing(stream):
                 async for item in stream:
                     if not isinstance(item, Piece):
@@ -331,7 +331,7 @@ class LlamaGenerator:
         """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
         prompt, urgency = await self._prompt(request), _urgency()
         client = await self._process.client(urgency.deadline)
-        with _refusals():
+        with _refusals(of_client=False):
             probabilities, usage = await client.choose(prompt, labels, urgency)
         _record(usage)
         return probabilities
@@ -523,14 +523,19 @@ def _record(usage: Usage) -> None:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _refusals(*, of_client: bool) -> Iterator[None]:
     """A prompt that the engine refuses is too long, as far as the question is concerned; the only grammar that clients
     have a say in is that of the answer.
+
+    Args:
+        of_client: whether the constraint is such a grammar. Another is this server's own, and no fault of the request.
     """
     try:
         yield
     except ConstraintUnusable as error:
-        raise InvalidInput("answer_grammar", error.message) from None
+        if of_client:
+            raise InvalidInput("answer_grammar", error.message) from None
+        raise EngineFailed(error.message) from None
     except PromptRefused as error:
         raise InvalidInput(
             "question", f"cannot be put to the generator with its history and evidence: {error.message}"

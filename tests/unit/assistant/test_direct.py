@@ -53,7 +53,15 @@ async def test_whose_an_unknown_thing_is_is_guessed_by_no_tag() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "said"), [("cup", "It may be a cup."), ("espresso", "It may be an espresso."), ("Fuji", "It may be Fuji.")]
+    ("tag", "said"),
+    [
+        ("cup", "It may be a cup."),
+        ("espresso", "It may be an espresso."),
+        ("unicycle", "It may be a unicycle."),
+        ("umbrella", "It may be an umbrella."),
+        ("hourglass", "It may be an hourglass."),
+        ("Fuji", "It may be Fuji."),
+    ],
 )
 async def test_what_is_not_recognised_is_named_with_its_doubt(tag: str, said: str) -> None:
     draft = await answer_by_entry(Intent.IDENTITY, ScriptedTools(tags=(tag,)))

@@ -36,7 +36,7 @@ from quizglass_server.engines.generator.prompt import (
     TextPart,
     Urgency,
 )
-from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
+from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput, QuizglassError
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest, lines
 from quizglass_server.roles.load import load_models
 from quizglass_server.scheduling.clock import stage_clock
@@ -356,6 +356,31 @@ async def test_a_bundles_generator_answers_about_a_picture(tmp_path: Path) -> No
                 pass
         with pytest.raises(EngineFailed, match="plan"):
             await generator.choose(GenerationRequest("plan", values), [" A"])
+    finally:
+        await models.close()
+
+
+@pytest.mark.parametrize(
+    ("constraint", "error", "code"),
+    [
+        (Constraint("root ::= ((("), InvalidInput, "INVALID_FIELD"),
+        (Constraint("root ::= (((", lines=3), EngineFailed, "ENGINE_FAILED"),
+    ],
+    ids=["of the client", "of this server"],
+)
+async def test_only_a_grammar_of_the_client_makes_its_request_wrong(
+    tmp_path: Path, constraint: Constraint, error: type[QuizglassError], code: str
+) -> None:
+    models = await load_models(
+        Bundle.load(write_bundle(tmp_path / "tiny", ("generator",))), EngineOptions(threads=1, provider="cpu")
+    )
+    generator = models[GENERATOR]
+    assert generator is not None
+    request = GenerationRequest("answer", {"question": "What is this?"}, max_tokens=4, constraint=constraint)
+    try:
+        with pytest.raises(error, match="grammar") as refused:
+            _ = [item async for item in generator.generate(request)]
+        assert refused.value.code == code
     finally:
         await models.close()
 
