@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,52 @@ class Access:
     """TLS credentials; None: the connection is not encrypted."""
     metadata: Metadata = field(default=(), repr=False)
     """Goes with every call."""
+    kept_token: KeptToken | None = field(default=None, repr=False)
+    """Goes with every call, too; None: none does, or the metadata has it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", tuple(_sendable(name, value) for name, value in self.metadata))
+
+    @property
+    def sent(self) -> Metadata:
+        """All that goes with a call that is made now."""
+        return self.metadata if self.kept_token is None else (*self.metadata, _bearer(self.kept_token.now))
+
+
+class KeptToken:
+    """The token in a file, which is read again when it changes: another one takes its place before it expires.
+
+    Args:
+        path: of the file.
+        field: argument that names it, for errors.
+
+    Raises:
+        InvalidRequest: it holds no token.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: Path, field: str) -> None:
+        self._path, self._field = path, field
+        self._seen = _mark(path)
+        self._token = read_token(path, field)
+
+    @property
+    def now(self) -> str:
+        """The token. While the file cannot be read, or holds none, as in the middle of being written: the one before."""
+        with suppress(OSError, InvalidRequest):
+            if (seen := _mark(self._path)) != self._seen:
+                self._token, self._seen = read_token(self._path, self._field), seen
+        return self._token
+
+
+def _mark(path: Path) -> tuple[int, ...]:
+    """What tells whether a file is still the same."""
+    about = path.stat()
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+
+
+def _bearer(token: str) -> tuple[str, str]:
+    return "authorization", f"Bearer {token}"
 
 
 def _sendable(name: str, value: str | bytes) -> tuple[str, str | bytes]:
@@ -74,8 +117,8 @@ def access_to(
         credentials: TLS credentials.
         metadata: goes with every call.
         token: goes with every call too, as `authorization: Bearer …`.
-        token_file: file that has the token; None, and no `token`: the one that QUIZGLASS_TOKEN_FILE names, if it is set
-            and the metadata has no `authorization`.
+        token_file: file that has the token, read again when it changes; None, and no `token`: the one that
+            QUIZGLASS_TOKEN_FILE names, if it is set and the metadata has no `authorization`.
         ca: file of certificates that are trusted, PEM, in place of credentials.
 
     Raises:
@@ -92,14 +135,14 @@ def access_to(
     field = "token" if token_file is None else "token_file"
     if token is None and token_file is None and not any(name.lower() == "authorization" for name, _ in metadata):
         token_file, field = os.environ.get(TOKEN_VARIABLE) or None, TOKEN_VARIABLE
-    text = token if token_file is None else read_token(Path(token_file), field)
-    if text is None:
+    kept = None if token_file is None else KeptToken(Path(token_file), field)
+    if token is None and kept is None:
         return Access(credentials, metadata)
-    if not _is_token(text):
+    if token is not None and not _is_token(token):
         raise InvalidRequest.of(field, "is no token, which is one line of printable ASCII without spaces")
     if credentials is None and not is_local(target):
         raise InvalidRequest.of(field, f"would go to {target} in clear; give ca, or credentials of TLS")
-    return Access(credentials, [*metadata, ("authorization", f"Bearer {text}")])
+    return Access(credentials, metadata if token is None else [*metadata, _bearer(token)], kept)
 
 
 def read_certificates(path: Path, field: str) -> bytes:
@@ -131,30 +174,33 @@ def is_local(target: str) -> bool:
 
 
 class CallsWithMetadata:
-    """The calls of a channel, each with the same metadata. What stubs are made of, in place of the channel.
+    """The calls of a channel, each with what a server asks for. What stubs are made of, in place of the channel.
 
     An interceptor would do the same to every message of a stream.
     """
 
-    def __init__(self, channel: grpc.Channel | grpc.aio.Channel, metadata: Metadata) -> None:
+    def __init__(self, channel: grpc.Channel | grpc.aio.Channel, access: Access) -> None:
         self._channel: Any = channel  # blocking or asynchronous
-        self._metadata = tuple(metadata)
+        self._access = access
 
     def unary_unary(self, *about: Any, **more: Any) -> Callable[..., Any]:
         """A call of one message each way."""
-        return partial(self._channel.unary_unary(*about, **more), metadata=self._metadata)
+        return self._sending(self._channel.unary_unary(*about, **more))
 
     def unary_stream(self, *about: Any, **more: Any) -> Callable[..., Any]:
         """A call that is answered by many messages."""
-        return partial(self._channel.unary_stream(*about, **more), metadata=self._metadata)
+        return self._sending(self._channel.unary_stream(*about, **more))
 
     def stream_unary(self, *about: Any, **more: Any) -> Callable[..., Any]:
         """A call of many messages."""
-        return partial(self._channel.stream_unary(*about, **more), metadata=self._metadata)
+        return self._sending(self._channel.stream_unary(*about, **more))
 
     def stream_stream(self, *about: Any, **more: Any) -> Callable[..., Any]:
         """A call of many messages each way."""
-        return partial(self._channel.stream_stream(*about, **more), metadata=self._metadata)
+        return self._sending(self._channel.stream_stream(*about, **more))
+
+    def _sending(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *about, **more: call(*about, metadata=self._access.sent, **more)
 
 
 def tls(roots: bytes | None = None, own: tuple[bytes, bytes] | None = None) -> grpc.ChannelCredentials:

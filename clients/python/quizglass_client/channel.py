@@ -24,6 +24,8 @@ MAX_SENT_BYTES = 32 * 1024 * 1024
 KEEPALIVE_S = 30.0
 """Silence after which a connection is asked whether it is alive; longer than the least that servers permit."""
 _KEEPALIVE_TIMEOUT_S = 10.0
+_MOST_MS = (1 << 31) - 1
+"""Of an option of gRPC: 24 days."""
 _BACKOFF_MS = 200
 _LONGEST_BACKOFF_MS = 5000
 
@@ -77,7 +79,7 @@ def options(target: str, keepalive: float | None = KEEPALIVE_S) -> list[tuple[st
     ]
     if keepalive is not None:
         chosen += [
-            ("grpc.keepalive_time_ms", round(keepalive * 1000)),
+            ("grpc.keepalive_time_ms", round(min(keepalive * 1000, _MOST_MS))),
             ("grpc.keepalive_timeout_ms", round(_KEEPALIVE_TIMEOUT_S * 1000)),
         ]
     if is_local(target):

@@ -6,9 +6,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 TOKEN_VARIABLE = "QUIZGLASS_TOKEN_FILE"  # noqa: S105  # the name of a variable
 """Names the file of the token where no other is given."""
@@ -38,10 +39,9 @@ def write_private(path: Path, content: bytes) -> None:
     """Write a file that its user alone can read; whole or not at all.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written. It names `path`.
     """
-    # A name of its own: where one can be foreseen, others who may write in the folder may have put a file or a link.
-    with NamedTemporaryFile(dir=path.parent, prefix=".quizglass.", delete=False) as file:
+    with _beside(path, delete=False) as file:
         fresh = Path(file.name)
         try:
             file.write(content)
@@ -50,6 +50,30 @@ def write_private(path: Path, content: bytes) -> None:
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
+
+
+def check_writable(path: Path) -> None:
+    """See that `write_private` can write a file, and make its folder where there is none.
+
+    Raises:
+        OSError: it cannot. It names `path`.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _beside(path):
+        pass
+
+
+@contextmanager
+def _beside(path: Path, *, delete: bool = True) -> Iterator[IO[bytes]]:
+    """A new file beside one. Its name is its own: where one can be foreseen, others who may write in the folder may
+    have put a file or a link."""
+    try:
+        with NamedTemporaryFile(dir=path.parent, prefix=".quizglass.", delete=delete) as file:
+            yield file
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def lines(file: BinaryIO, longest: int) -> Iterator[bytes | None]:

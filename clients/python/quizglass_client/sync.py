@@ -66,7 +66,8 @@ class Client:
             `ca`: the connection is not encrypted.
         metadata: goes with every call, for a proxy that asks for more than a token.
         token: goes with every call as `authorization: Bearer …`; over TLS only, unless the server is on this machine.
-        token_file: file that has the token; None, and no `token`: the one that QUIZGLASS_TOKEN_FILE names.
+        token_file: file that has the token, read again when it changes; None, and no `token`: the one that
+            QUIZGLASS_TOKEN_FILE names.
         ca: file of the certificates that are trusted, PEM; the connection is then encrypted.
 
     Raises:
@@ -91,7 +92,7 @@ class Client:
             target, credentials=credentials, metadata=metadata, token=token, token_file=token_file, ca=ca
         )
         self._channel = open_channel(target, access=access)
-        calls: Any = CallsWithMetadata(self._channel, access.metadata)
+        calls: Any = CallsWithMetadata(self._channel, access)
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(calls)  # type: ignore[no-untyped-call]
         self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(calls)  # type: ignore[no-untyped-call]
         self._health: Any = health_pb2_grpc.HealthStub(calls)  # its stubs lack the methods

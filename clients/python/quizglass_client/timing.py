@@ -12,6 +12,8 @@ RETRY_PAUSES_S = (0.1, 0.4, 1.0)
 """Before a question is asked again of which nothing was done."""
 async_sleep, sleep = asyncio.sleep, time.sleep
 _HEALTH_S = 5.0
+_LONGEST_S = 1e9
+"""Some thirty years, beyond which gRPC's clocks end: a longer limit is none."""
 # A server that keeps to a turn's budget answers before this; the deadline is there for one that does not.
 _GRACE_S = 5.0
 
@@ -40,6 +42,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.call)
+        if self.call is not None and self.call > _LONGEST_S:
+            object.__setattr__(self, "call", None)
 
     @property
     def health(self) -> float:

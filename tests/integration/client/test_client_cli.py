@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -349,6 +350,26 @@ def test_as_a_process_whose_reader_leaves_early(stage):
     assert process.returncode == 1
 
 
+@pytest.mark.parametrize("words", [["capabilities"], ["capabilities", "--json"], ["knowledge", "list", "--json"]])
+@pytest.mark.parametrize("output", ["full", "closed"])
+def test_as_a_process_whose_output_cannot_be_written(stage, words, output):
+    stage.knowledge.entries = {"e1": Entry("e1", "An entry")}
+    command = [sys.executable, "-m", "quizglass_client.cli", *words]
+    environment = os.environ | {"QUIZGLASS_SERVER": stage.target}
+    with open("/dev/full" if output == "full" else os.devnull, "w") as out:
+        run = subprocess.run(
+            command,
+            env=environment,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+            preexec_fn=partial(os.close, 1) if output == "closed" else None,
+        )
+    told = "quizglass: the output cannot be written: No space left on device\n" if output == "full" else ""
+    assert (run.returncode, run.stderr) == (1 if output == "full" else 0, told)
+
+
 def test_ask_goes_on_with_the_session_of_a_file(stage, quizglass, photo, tmp_path):
     session = tmp_path / "walk.session"
     assert quizglass("ask", photo, "How much is this?", "--session", session)[0] == 0
@@ -376,6 +397,13 @@ def test_a_session_in_no_folder_is_refused_before_anything_is_asked(stage, quizg
     status, _, err = quizglass("ask", "-", "How much?", "--session", "nowhere/walk.session")
     assert status == 2
     assert "there is no folder nowhere" in err
+    assert stage.assistant.turns == []
+
+
+def test_a_session_that_cannot_be_written_is_refused_before_anything_is_asked(stage, quizglass):
+    status, out, err = quizglass("ask", "-", "How much?", "--session", "/proc/walk.session")
+    assert (status, out) == (1, "")
+    assert err.startswith("quizglass: /proc/walk.session: ")
     assert stage.assistant.turns == []
 
 

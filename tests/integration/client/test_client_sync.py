@@ -23,6 +23,7 @@ from quizglass_client import (
     Overloaded,
     ServerError,
     ServerUnavailable,
+    Session,
 )
 from quizglass_server import errors
 from quizglass_server.domain import entries as stored
@@ -57,6 +58,14 @@ def test_without_a_budget_the_servers_own_counts(stage, client):
 def test_a_timeout_that_is_no_time_is_named_before_anything_is_asked(wrong):
     with pytest.raises(InvalidRequest, match=f"timeout: {wrong} is not above 0 seconds"):
         Client(timeout=wrong)
+
+
+@pytest.mark.parametrize("forever", [math.inf, 1e300, 1e12])
+def test_a_timeout_beyond_all_clocks_is_none(stage, forever):
+    with Client(stage.target, timeout=forever) as client:
+        assert client.answer("How much?").text == "45 crowns"
+    with Session(stage.target, connect_timeout=forever, patience=forever, keepalive=forever) as session:
+        assert session.answer("How much?").text == "45 crowns"
 
 
 def test_an_answer_is_the_whole_turn(client):

@@ -231,6 +231,16 @@ async def test_a_device_pairs_by_the_link_and_trusts_the_authority_from_then_on(
     assert kept.stat().st_mode & 0o077 == 0
 
 
+async def test_a_code_is_not_spent_where_its_token_cannot_be_kept(served, calls, tmp_path, monkeypatch, capsys):
+    (tmp_path / "no-folder").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-folder"))
+    code = (await calls.create(name="glasses", may=["ask"])).code
+    assert await asyncio.to_thread(client, ["--server", served.stage.target, "pair", code]) == 1
+    assert "no-folder" in capsys.readouterr().err
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert await asyncio.to_thread(client, ["--server", served.stage.target, "pair", code]) == 0
+
+
 async def test_the_token_of_a_pairing_goes_to_its_server_alone(served, calls, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     code = (await calls.create(name="glasses", may=["ask"])).code

@@ -10,9 +10,10 @@ import openai
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
+from bench.session.cutting_proxy import Cut, cutting_proxy
 from quizglass import values
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
-from quizglass_client import AsyncClient, AsyncSession, Entry, InvalidRequest, NotPermitted, Unauthenticated
+from quizglass_client import AsyncClient, AsyncSession, Entry, InvalidRequest, LinkLost, NotPermitted, Unauthenticated
 from quizglass_server.network.permissions import TABLE, Permission, needs
 from quizglass_server.network.tokens import TokenFile, made
 from tests.support.gate import Gate
@@ -149,6 +150,36 @@ async def test_clients_bring_tokens_from_words_and_files(served, given, tmp_path
     with pytest.raises(Unauthenticated):
         async with AsyncSession(served.stage.target, token=NEVER_GIVEN):
             pass
+
+
+async def test_another_token_in_the_file_is_taken_up_and_none_that_is_not_whole(served, given, tmp_path):
+    kept = tmp_path / "token"
+    kept.write_text(given.texts["read"])
+    async with AsyncClient(served.stage.target, token_file=kept) as client:
+        with pytest.raises(NotPermitted):
+            await client.answer("What?", png())
+        kept.write_text(given.texts["ask"])
+        assert (await client.answer("What?", png())).text == "45 crowns"
+        for broken in ("", "two words"):
+            kept.write_text(broken)
+            assert (await client.answer("What?", png())).text == "45 crowns"
+        kept.unlink()
+        assert (await client.answer("What?", png())).text == "45 crowns"
+
+
+async def test_a_session_takes_up_another_token_with_its_next_link(served, given, tmp_path):
+    kept = tmp_path / "token"
+    kept.write_text(given.texts["ask"])
+    async with (
+        cutting_proxy(served.stage.rpc.port) as proxy,
+        AsyncSession(proxy.target, token_file=kept) as session,
+    ):
+        assert (await session.answer("What?")).text == "45 crowns"
+        kept.write_text(NEVER_GIVEN)
+        proxy.cut(Cut.RST)
+        assert isinstance(await anext(session.news()), LinkLost)
+        with pytest.raises(Unauthenticated):
+            await session.answer("And now?")
 
 
 async def test_openais_client_brings_its_key_as_a_token(served, given):

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
@@ -78,6 +85,84 @@ def test_a_token_never_leaves_this_machine_in_clear(tmp_path: Path, capsys: pyte
     told = capsys.readouterr().err
     assert "in clear" in told
     assert "qg_secret" not in told
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """What is no operations port; `asked` has the paths and the tokens that came."""
+
+    asked: ClassVar[list[tuple[str, str | None]]] = []
+    answer: ClassVar[tuple[int, str, bytes]] = (200, "", b"")
+
+    def do_GET(self) -> None:
+        self.asked.append((self.path, self.headers["authorization"]))
+        status, location, body = self.answer
+        self.send_response(status)
+        if location:
+            self.send_header("location", location)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def _answering(
+    status: int, location: str = "", body: bytes = b""
+) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+    handler = type("_Here", (_Elsewhere,), {"asked": [], "answer": (status, location, body)})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as here:
+        thread = Thread(target=here.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{here.server_port}", handler.asked
+        finally:
+            here.shutdown()
+            thread.join()
+
+
+def test_this_machine_is_asked_without_the_proxy_that_leads_to_others(server: LocalServer, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("qg_secret")
+    command = [sys.executable, "-m", "quizglass_client.cli", "--token-file", str(token), "top", "--once"]
+    with _answering(200) as (proxy, asked):
+        environment = {**os.environ, "http_proxy": proxy, "no_proxy": "", "NO_PROXY": ""}
+        run = subprocess.run(
+            [*command, "--operations", server.operations], env=environment, capture_output=True, text=True, timeout=300
+        )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "0 of 8 run" in run.stdout
+    assert asked == []
+
+
+def test_a_token_is_not_sent_on_to_where_an_answer_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token = tmp_path / "token"
+    token.write_text("qg_secret")
+    with _answering(200) as (other, asked), _answering(302, f"{other}/metrics") as (moved, _):
+        assert main(["--token-file", str(token), "top", "--once", "--operations", moved]) == 3
+    assert asked == []
+    assert "answers with status 302" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["top", "--once"], ["explain"], ["explain", "--json"]])
+@pytest.mark.parametrize("body", [b"<html>hello world</html>", b"hello world", b"[]", b'{"turns": [7]}', b"\xff"])
+def test_what_answers_and_is_no_operations_port_is_named(
+    capsys: pytest.CaptureFixture[str], command: list[str], body: bytes
+) -> None:
+    with _answering(200, body=body) as (url, _):
+        assert main([*command, "--operations", url]) == 3
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (
+        "",
+        f"quizglass: {url} is no operations port; name the server's with --operations\n",
+    )
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:x", "http://127.0.0.1:99999"])
+def test_an_address_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    assert main(["top", "--once", "--operations", url]) == 2
+    assert "is no http://HOST:PORT" in capsys.readouterr().err
 
 
 def test_quantiles_are_those_since_the_look_before() -> None:

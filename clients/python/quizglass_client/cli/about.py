@@ -135,7 +135,7 @@ def _watch(port: OperationsPort, arguments: argparse.Namespace) -> int:
         raise UsageError(f"--every: {arguments.every:g} is no time; give seconds above 0")
     with Live(console=stdout(), auto_refresh=False) as live:
         while True:
-            now, at = Samples(port.text("/metrics")), time.monotonic()
+            now, at = port.samples(), time.monotonic()
             uptime = time.time() - now.sum("process_start_time_seconds")
             live.update(overview(now, before, at - since if before else max(uptime, 1.0)), refresh=True)
             if arguments.once:

@@ -12,7 +12,7 @@ from quizglass.text import plain
 from quizglass.values import Decided, Done, EvidenceFound, PlanMade, Queries, QueryRewritten
 from quizglass_client.cli import subcommands
 from quizglass_client.errors import ClientError, refuses_session
-from quizglass_client.files import read_file, write_private
+from quizglass_client.files import check_writable, read_file, write_private
 from quizglass_client.session.turns import TurnSaid
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
@@ -67,6 +67,8 @@ def add_commands(commands: subcommands.Subcommands) -> None:
 def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the answer as it comes; explained, the turn as it happens, and its steps once it is over."""
     _check_folder("--session", arguments.session)
+    if arguments.session is not None:
+        check_writable(arguments.session)
     _check_trace(arguments.trace)
     about, question = picture(arguments.picture), " ".join(arguments.question)
     _check_speech(arguments)

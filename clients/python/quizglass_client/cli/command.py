@@ -33,9 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         from quizglass_client.cli.connecting import run  # with gRPC, which --help does not need
 
-        return run(arguments)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; without this, Python complains again when it flushes at exit.
+        status = run(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
+    except OSError:  # whoever read the output has seen enough, or what is left of it cannot be written, as was said
+        # Without this, Python complains again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from quizglass_client.access import Access, is_local, read_certificates, read_to
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.cli.subcommands import SERVER_VARIABLE, Command, Subcommands
 from quizglass_client.errors import ClientError, InvalidRequest
+from quizglass_client.files import check_writable
 from quizglass_client.pairing import Paired, PairingLink, pair
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import print_json, report, say, stdout
@@ -37,8 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
     except MemoryError:
         say("there is not enough memory for that")
         return FAILED
-    except OSError as error:  # of a file that was named on the command line
-        say(f"{error.filename or 'a file'}: {error.strerror or error}")
+    except OSError as error:  # of a file that was named on the command line, or of the output, which has no name
+        output = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+        nameless = "the output cannot be written" if output else "a file"
+        say(f"{error.filename or nameless}: {error.strerror or error}")
         return FAILED
 
 
@@ -103,11 +107,12 @@ def add_commands(commands: Subcommands) -> None:
 
 def paired(client: Client, arguments: argparse.Namespace) -> int:
     """Redeem a code; later commands use what came of it."""
+    file = _paired_file()
+    check_writable(file)  # a code is spent once: what cannot be kept is seen before
     if ":" in arguments.link:
         found = pair(PairingLink.of(arguments.link))
     else:
         found = pair(PairingLink(arguments.server, arguments.link, encrypted=False), access=arguments.access)
-    file = _paired_file()
     found.save(file)
     if arguments.json:
         print_json({"server": found.target, "name": found.name, "may": found.may, "file": str(file)})

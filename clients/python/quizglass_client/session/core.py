@@ -20,6 +20,7 @@ from quizglass.session import (
     DeviceState,
     Forget,
     Forgotten,
+    FrameDrop,
     FrameStatus,
     GoAway,
     Interrupted,
@@ -51,7 +52,7 @@ from quizglass_client.session.outgoing import OutgoingMessages
 from quizglass_client.session.position import SessionPosition
 from quizglass_client.session.reconnect import ReconnectingLink
 from quizglass_client.session.turns import TurnFeed, TurnSaid
-from quizglass_client.session.values import News, SessionOptions
+from quizglass_client.session.values import Listening, News, SessionOptions, check_played, check_said
 from quizglass_client.session.voice.audio import Recording, Spoken, recording
 from quizglass_client.session.voice.upload import SpeechUpload
 from quizglass_client.types import AskOptions, PictureLike
@@ -139,6 +140,7 @@ class SessionCore:
     def drop(self, name: bytes) -> None:
         """Have a picture forgotten."""
         self._check()
+        check_said(FrameDrop(name), "frame")
         self._frames.drop(name)
 
     async def ask(
@@ -152,7 +154,7 @@ class SessionCore:
         """Ask a question; its events come by the feed."""
         self._check()
         value = await self._request(question, picture, frame, overlap, **options)
-        feed = self._new_feed()
+        feed = self._new_feed(self._new_id())
         self._outgoing.say(SessionAsk(feed.ask_id, value, Overlap(overlap)))
         self._link.liveness.expect()
         return feed
@@ -179,9 +181,12 @@ class SessionCore:
             request.frames.add(sha256=name)
         return to_value(request, Question)
 
-    def _new_feed(self) -> TurnFeed:
+    def _new_id(self) -> str:
         self._count += 1
-        feed = TurnFeed(f"{self._count}-{secrets.token_hex(4)}", aloud=self._hears_answers)
+        return f"{self._count}-{secrets.token_hex(4)}"
+
+    def _new_feed(self, ask_id: str) -> TurnFeed:
+        feed = TurnFeed(ask_id, aloud=self._hears_answers)
         self._turns[feed.ask_id] = feed
         return feed
 
@@ -204,10 +209,8 @@ class SessionCore:
         self._in_background(record())
         return feed
 
-    async def listen(
-        self, spoken: Spoken, picture: PictureLike | None, **options: Unpack[AskOptions]
-    ) -> asyncio.Queue[TurnFeed | None]:
-        """Ask whatever is spoken, question after question; their feeds, then None."""
+    async def listen(self, spoken: Spoken, picture: PictureLike | None, **options: Unpack[AskOptions]) -> Listening:
+        """Ask whatever is spoken, question after question."""
         source = await self._source(spoken)
         request = await self._request("", picture, spoken.frame, spoken.overlap, **options)
         feeds: asyncio.Queue[TurnFeed | None] = asyncio.Queue()
@@ -217,7 +220,10 @@ class SessionCore:
                 while (source.back or not source.ended) and self.failure is None:
                     feed, upload = self._begin(spoken, source, request)
                     feeds.put_nowait(feed)
-                    await self._record(source, upload, feed)
+                    try:
+                        await self._record(source, upload, feed)
+                    finally:
+                        self._recorded(upload)
                     await upload.finished.wait()
                     source.back.extend(upload.left)
                     if feed.failed:
@@ -226,20 +232,28 @@ class SessionCore:
                 feeds.put_nowait(None)
                 await source.let_go()
 
-        self._in_background(record())
-        return feeds
+        return Listening(feeds, self._in_background(record()))
+
+    def stop_listening(self, listening: Listening) -> None:
+        """Read no more of a microphone that stays open. A question that is being spoken ends there; one that no caller
+        has been given is cancelled."""
+        listening.recording.cancel()
+        while not listening.feeds.empty():
+            feed = listening.feeds.get_nowait()
+            if feed is not None and self.failure is None:
+                self.cancel(feed)
 
     async def _source(self, spoken: Spoken) -> Recording:
         self._check()
         if self.limits is not None and not self.limits.max_speech:
             told = "the server hears nothing; ask in text, or have it started with a recogniser (docs/voice.md)"
             raise InvalidRequest.of("audio", told)
+        requests.sendable(spoken.language, "language")
         return await asyncio.to_thread(recording, spoken.audio, spoken.rate_hz, spoken.channels, spoken.codec)
 
     def _begin(self, spoken: Spoken, source: Recording, request: Question) -> tuple[TurnFeed, SpeechUpload]:
-        feed = self._new_feed()
         start = SpeechStart(
-            feed.ask_id,
+            self._new_id(),
             source.rate_hz,
             source.channels,
             source.codec,
@@ -249,6 +263,7 @@ class SessionCore:
             language=spoken.language,
             pauses=spoken.pauses,
         )
+        feed = self._new_feed(start.id)
         upload = self._outgoing.speak(start)
         self._link.liveness.expect()
         return feed, upload
@@ -265,16 +280,23 @@ class SessionCore:
             feed.fail(ClientError(f"the sound cannot be read: {error}", reason="AUDIO"))
             self._over(feed.ask_id)
             return
+        self._recorded(upload)
+
+    def _recorded(self, upload: SpeechUpload) -> None:
+        """Nothing more of a question is recorded."""
         upload.complete()
         self._outgoing.wake()
 
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name="record")
         self._recording.add(task)
         task.add_done_callback(self._recording.discard)
+        return task
 
     def playing(self, feed: TurnFeed, seconds: float | None, paused: bool) -> None:
         """So much of an answer's sound was played, and it goes on unless it is paused; None: it does not."""
+        if seconds is not None:
+            check_played("seconds", seconds)
         self._playing = None if seconds is None else Playing(feed.ask_id, seconds, paused)
         if seconds is not None and (at := feed.sound.at(seconds)) is not None:
             self.played(feed, *at)
@@ -288,11 +310,11 @@ class SessionCore:
     def device(self, state: DeviceState) -> None:
         """How the device is."""
         self._check()
-        self._device = replace(
-            self._device,
-            **{each.name: said for each in fields(state) if (said := getattr(state, each.name)) not in (None, "")},
-        )
-        self._outgoing.say(self._device)
+        told = {each.name: said for each in fields(state) if (said := getattr(state, each.name)) not in (None, "")}
+        changed = replace(self._device, **told)
+        check_said(changed, "device")
+        self._device = changed
+        self._outgoing.say(changed)
 
     def forget(self) -> None:
         """Have the session forget what it was sent and said."""
@@ -302,6 +324,8 @@ class SessionCore:
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
         """So much of an answer was said aloud; after the session's end it has no effect."""
+        check_played("segment", segment)
+        check_played("code_point", code_point)
         if self.failure is None:
             self._outgoing.say(Playback(feed.ask_id, segment, code_point))
 

@@ -42,7 +42,7 @@ class SessionConnection:
             ServerUnavailable: no server answers there.
         """
         await self._connected()
-        calls = CallsWithMetadata(self.channel, self._access.metadata)
+        calls = CallsWithMetadata(self.channel, self._access)
         stub = session_pb2_grpc.SessionServiceStub(calls)  # type: ignore[no-untyped-call]
         self._call = stub.Converse()
         self._call.add_done_callback(self._ended)

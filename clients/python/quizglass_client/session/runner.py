@@ -24,6 +24,10 @@ class AsyncRunner:
         """Do something that does not wait."""
         work()
 
+    def soon(self, work: Callable[[], None]) -> None:
+        """Do something that does not wait, in time."""
+        work()
+
     async def close(self) -> None:
         """Nothing is to be ended."""
 
@@ -32,7 +36,7 @@ class Runner:
     """Runs on an event loop and a thread of its own."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # an abandoned iterator may be collected by the thread that holds it
         self._closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="quizglass session", daemon=True)
@@ -66,6 +70,12 @@ class Runner:
             work()
 
         self.run(done())
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Have something done that does not wait, and do not wait for it: from any thread, the loop's own too."""
+        with self._lock:
+            if not self._closed:
+                self._loop.call_soon_threadsafe(work)
 
     def close(self) -> None:
         """End the loop with whatever still waits in it."""

@@ -45,7 +45,8 @@ class Session:
         credentials: TLS credentials, where `ca` is not enough; None, and no `ca`: the link is not encrypted.
         metadata: goes with every link, for a proxy that asks for more than a token.
         token: goes with every link as `authorization: Bearer …`; over TLS only, unless the server is on this machine.
-        token_file: file that has the token; None, and no `token`: the one that QUIZGLASS_TOKEN_FILE names.
+        token_file: file that has the token, read again when it changes; None, and no `token`: the one that
+            QUIZGLASS_TOKEN_FILE names.
         ca: file of the certificates that are trusted, PEM; the connection is then encrypted.
 
     Raises:
@@ -141,8 +142,8 @@ class Session:
         Raises:
             InvalidRequest: a value is out of range or unknown.
         """
-        if battery is not None and not 0 <= battery <= 100:
-            raise InvalidRequest.of("battery", f"{battery} is not between 0 and 100")
+        if battery is not None and not (isinstance(battery, int) and 0 <= battery <= 100):
+            raise InvalidRequest.of("battery", f"{battery} is not between 0 and 100, in whole percent")
         for name, word, kind in (("heat", heat, Heat), ("link", link, LinkQuality)):
             if word not in set(map(str, kind)):
                 raise InvalidRequest.of(name, f"{word!r} is none of {', '.join(filter(None, map(str, kind)))}")
@@ -261,7 +262,8 @@ class Session:
         pauses: bool = False,
         **options: Unpack[AskOptions],
     ) -> Iterator[Turn]:
-        """Ask whatever is spoken into a microphone that stays open, question after question, until its pieces end.
+        """Ask whatever is spoken into a microphone that stays open, question after question, until its pieces end or
+        the iteration is left.
 
         Each turn comes when its question is listened for, before its first word, and the next one when that was spoken.
         What was heard is the turn's `transcript`, which is empty where that was nothing. Arguments and errors are those
@@ -269,9 +271,12 @@ class Session:
         begun to speak over an answer: pause it, and tell by `playing`. VOICE follows, or RESUME: play on.
         """
         spoken = Spoken(audio, frame, overlap, rate_hz, channels, True, language, codec, pauses)
-        feeds = self._runner.run(self._core.listen(spoken, picture, **options))
-        while (feed := self._runner.run(feeds.get())) is not None:
-            yield Turn(feed, self._core, self._runner)
+        listening = self._runner.run(self._core.listen(spoken, picture, **options))
+        try:
+            while (feed := self._runner.run(listening.feeds.get())) is not None:
+                yield Turn(feed, self._core, self._runner)
+        finally:
+            self._runner.soon(partial(self._core.stop_listening, listening))
 
     def news(self) -> Iterator[News]:
         """What happens in the session outside of its turns: links lost and restored, pictures, failures."""

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, fields
 
-from quizglass.session import Forgotten, FrameStatus, GoAway, Notice, OutputProfile, PostureChange, Restored
+from quizglass.convert import client_message
+from quizglass.session import (
+    ClientSaid,
+    Forgotten,
+    FrameStatus,
+    GoAway,
+    Notice,
+    OutputProfile,
+    PostureChange,
+    Restored,
+)
 from quizglass_client.access import OPEN, Access
 from quizglass_client.errors import InvalidRequest
+from quizglass_client.session.turns import TurnFeed
 from quizglass_client.timing import check_seconds
+
+_MOST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,16 @@ class SessionOptions:
         check_seconds("connect_timeout", self.connect_timeout)
         check_seconds("patience", self.patience, above_zero=False)
         check_seconds("keepalive", self.keepalive)
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A microphone that stays open."""
+
+    feeds: asyncio.Queue[TurnFeed | None]
+    """Of its questions, one after the other; then None."""
+    recording: asyncio.Task[None]
+    """Reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +94,27 @@ def check_output(output: OutputProfile) -> None:
     """
     for each in fields(output):
         value = getattr(output, each.name)
-        if isinstance(value, int | float) and not 0 <= value < 1 << 31:
+        if isinstance(value, int | float) and not 0 <= value < _MOST:
             raise InvalidRequest.of(f"output.{each.name}", f"{value} is not 0 or more")
+
+
+def check_played(name: str, value: float) -> None:
+    """See that how much was played can be sent. Raises InvalidRequest: it is below 0, or no number."""
+    if not 0 <= value < _MOST:
+        raise InvalidRequest.of(name, f"{value} is not 0 or more")
+
+
+def check_said(said: ClientSaid, name: str) -> None:
+    """See that a message can be sent: what cannot would end the link that it is sent over, and every one after it.
+
+    Args:
+        said: what is to be sent.
+        name: of the argument that it comes from, for the error.
+
+    Raises:
+        InvalidRequest: it has a number that is too large, a text that is none, or something of another type.
+    """
+    try:
+        client_message(said)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidRequest.of(name, f"cannot be sent: {error}") from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from rich.console import Group
 from rich.table import Table
@@ -49,13 +49,29 @@ class OperationsPort:
     metadata: Metadata = ()
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+        try:
+            parts = urlsplit(self.url)
+            named = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+        except ValueError:
+            named = False
+        if not named or parts.path.strip("/") or parts.query:
             raise InvalidRequest.of("operations", f"{self.url!r} is no http://HOST:PORT or https://HOST:PORT")
-        if self.metadata and parts.scheme == "http" and not is_local(parts.netloc):
+        if self.metadata and parts.scheme == "http" and not self._is_here:
             raise InvalidRequest.of(
                 "operations", f"the token would go to {self.url} in clear; name an https:// address"
             )
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether it is on this machine."""
+        parts = urlsplit(self.url)
+        return is_local(parts.netloc if parts.port else f"{parts.netloc}:80")
+
+    def _opener(self) -> OpenerDirector:
+        """Asks it. A proxy that leads to others cannot reach this machine, and its token is nothing for it."""
+        context = ssl.create_default_context(cafile=self.ca) if self.url.startswith("https:") else None
+        direct = (ProxyHandler({}),) if self._is_here else ()
+        return build_opener(_Here, HTTPSHandler(context=context), *direct)
 
     def text(self, path: str) -> str:
         """What is at a path.
@@ -66,9 +82,9 @@ class OperationsPort:
         request = Request(f"{self.url.rstrip('/')}{path}")  # noqa: S310  # the scheme is checked
         for name, value in self.metadata:
             request.add_header(name, str(value))
-        context = ssl.create_default_context(cafile=self.ca) if self.url.startswith("https:") else None
+        opener = self._opener()
         try:
-            with urlopen(request, timeout=_TIMEOUT_S, context=context) as answer:  # noqa: S310  # as above
+            with opener.open(request, timeout=_TIMEOUT_S) as answer:
                 return bytes(answer.read(_MOST_BYTES)).decode(errors="replace")
         except HTTPError as error:
             if error.code in (401, 403):
@@ -80,9 +96,43 @@ class OperationsPort:
             told = f"nothing answers at {self.url} ({why}); start the server with --operations-port, name it here with"
             raise ServerUnavailable(f"{told} --operations") from None
 
+    def samples(self) -> Samples:
+        """What it counted so far.
+
+        Raises:
+            ServerUnavailable, Unauthenticated, NotPermitted: it cannot be had.
+        """
+        try:
+            found = Samples(self.text("/metrics"))
+        except ValueError:
+            raise self._other() from None
+        if not found.by("quizglass_ready", "part"):
+            raise self._other()
+        return found
+
     def turns(self) -> list[dict[str, Any]]:
-        """The turns that ended last, the newest last."""
-        return list(json.loads(self.text("/turns"))["turns"])
+        """The turns that ended last, the newest last.
+
+        Raises:
+            ServerUnavailable, Unauthenticated, NotPermitted: they cannot be had.
+        """
+        try:
+            turns = json.loads(self.text("/turns"))["turns"]
+            if all(isinstance(turn["id"], str) for turn in turns):
+                return list(turns)
+        except (ValueError, TypeError, KeyError):
+            pass
+        raise self._other()
+
+    def _other(self) -> ServerUnavailable:
+        return ServerUnavailable(f"{self.url} is no operations port; name the server's with --operations")
+
+
+class _Here(HTTPRedirectHandler):
+    """Follows no redirection: the port has none, and the token is not for wherever another server points."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Have the answer be taken as a failure."""
 
 
 class Samples:

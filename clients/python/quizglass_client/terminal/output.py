@@ -27,6 +27,8 @@ _PLACE = frozenset(field.name for field in dataclasses.fields(TurnEvent))
 def print_json(value: object) -> None:
     """One JSON value on one line, at once; in ASCII where standard output lacks some of its characters."""
     line = json_line(value)
+    if sys.stdout is None:  # it was closed
+        return
     try:
         line.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import math
+import queue
 import random
 import wave
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 
 import pytest
 
@@ -18,7 +20,7 @@ from quizglass.session import (
     SpeechStatus,
     SpeechTranscript,
 )
-from quizglass_client import AsyncSession, Cancelled, InvalidRequest, Session
+from quizglass_client import AsyncSession, Cancelled, ClientError, InvalidRequest, Session
 from quizglass_client.cli import main
 from quizglass_client.session.voice.device import louder
 from quizglass_client.session.voice.playback import AnswerSound
@@ -104,6 +106,94 @@ async def test_an_open_microphone_asks_question_after_question(stage):
                 answers.append((await turn.answer()).text)
     assert heard == ["First?", "Second?", "Third?"]
     assert answers == ["45 crowns"] * 3
+
+
+async def test_a_microphone_is_let_go_when_listening_is_left(stage):
+    stage.hearing.texts = ["First?", "And now?"]
+    read, let_go = [], asyncio.Event()
+
+    async def microphone():
+        try:
+            read.append(silence(0.8) + tone(0.6) + silence(1.2))
+            yield read[0]
+            await asyncio.Event().wait()
+        finally:
+            let_go.set()
+
+    async with AsyncSession(stage.target) as session:
+        async with aclosing(session.listen(microphone())) as turns:
+            first = await anext(turns)
+            assert (await first.transcript()).text == "First?"
+        await asyncio.wait_for(let_go.wait(), 60)
+        assert (await session.answer("Still there?")).text == "45 crowns"
+    assert len(read) == 1
+
+
+def test_a_program_that_waits_stops_listening_too(tmp_path):
+    from_microphone: queue.Queue[bytes | None] = queue.Queue()
+    with serving_on_a_thread(tmp_path, kind=SpeechStage) as stage, Session(stage.target) as session:
+        from_microphone.put(silence(0.8) + tone(0.6) + silence(1.2))
+        for turn in session.listen(iter(from_microphone.get, None)):
+            assert turn.transcript().text == "What is this?"
+            break
+        for _ in range(3):
+            from_microphone.put(tone(0.6))
+        assert session.answer("Still there?").text == "45 crowns"
+        assert from_microphone.qsize() >= 2  # one was being read
+        from_microphone.put(None)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("rate_hz", {"rate_hz": -1}),
+        ("rate_hz", {"rate_hz": 1 << 40}),
+        ("channels", {"channels": 0}),
+        ("channels", {"channels": 1 << 40, "codec": "opus"}),
+        ("language", {"language": "\ud800"}),
+    ],
+)
+async def test_a_way_of_speaking_that_cannot_be_sent_is_named_and_ends_nothing(stage, field, wrong):
+    async with AsyncSession(stage.target) as session:
+        with pytest.raises(InvalidRequest) as refused:
+            await session.say([tone(0.1)], **wrong)
+        assert refused.value.field == field
+        assert (await session.answer("Still?")).text == "45 crowns"
+        assert session.links == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("segment", lambda turn: turn.played(1 << 40, 0)),
+        ("code_point", lambda turn: turn.played(0, 1 << 40)),
+        ("seconds", lambda turn: turn.playing(-0.5)),
+        ("seconds", lambda turn: turn.playing(math.nan)),
+    ],
+)
+async def test_what_was_played_that_cannot_be_is_named_and_ends_nothing(stage, field, wrong):
+    async with AsyncSession(stage.target) as session:
+        turn = await session.ask("What?")
+        await turn.answer()
+        with pytest.raises(InvalidRequest) as refused:
+            await wrong(turn)
+        assert refused.value.field == field
+        assert (await session.answer("Still?")).text == "45 crowns"
+        assert session.links == 1
+
+
+async def test_pieces_that_are_no_bytes_end_their_question_alone(stage):
+    async with AsyncSession(stage.target) as session:
+        for codec in ("pcm16", "opus"):
+            turn = await session.say(["no bytes"], codec=codec)
+            with pytest.raises(ClientError, match="the sound cannot be read"):
+                await turn.answer()
+        with pytest.raises(InvalidRequest, match="battery"):
+            await session.device(12.5)
+        with pytest.raises(InvalidRequest, match="frame"):
+            await session.drop("abc")
+        assert (await session.answer("Still?")).text == "45 crowns"
+        assert session.links == 1
 
 
 async def test_cuts_drawn_by_seed_lose_and_repeat_nothing_of_either_sound(stage, monkeypatch):

@@ -55,7 +55,7 @@ class Recording:
             return self.back.popleft()
         piece = await anext(self.pieces, None)
         self.ended = piece is None
-        return piece
+        return None if piece is None else memoryview(piece).tobytes()
 
     async def let_go(self) -> None:
         """Release the source of pieces."""
@@ -84,6 +84,9 @@ def recording(audio: AudioLike, rate_hz: int, channels: int, codec: str) -> Reco
         return _of_wav(audio, "audio")
     if codec not in (Codec.PCM16, Codec.OPUS):
         raise InvalidRequest.of("codec", f"{codec!r} is none of {Codec.PCM16}, {Codec.OPUS}")
+    for name, number in (("rate_hz", rate_hz), ("channels", channels)):
+        if not 0 < number < 1 << 31:
+            raise InvalidRequest.of(name, f"{number} is not above 0")
     if isinstance(audio, AsyncIterable):
         pieces = aiter(audio)
     elif isinstance(audio, Iterable):
