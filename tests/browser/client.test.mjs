@@ -94,3 +94,28 @@ test("a session sends a thumbnail, and the part of it that the server wants to s
   const { turn, width } = await served.next();
   assert.deepEqual([turn, width], ["Who made this?", 480]);
 });
+
+test("a microphone that the page may not read is let go, and one that is unplugged ends", async () => {
+  const told = await page.evaluate(async () => {
+    const { openMicrophone } = await import("/client/dist/browser.js");
+    const source = new AudioContext();
+    const tracks = [];
+    navigator.mediaDevices.getUserMedia = async () => {
+      const { stream } = source.createMediaStreamDestination();
+      tracks.push(...stream.getTracks());
+      return stream;
+    };
+    const { addModule } = AudioWorklet.prototype;
+    AudioWorklet.prototype.addModule = () => Promise.reject(new DOMException("blocked", "AbortError"));
+    const refused = await openMicrophone().catch((error) => [error.name, error.field, error.message]);
+    AudioWorklet.prototype.addModule = addModule;
+    const microphone = await openMicrophone();
+    tracks[1].stop();
+    tracks[1].dispatchEvent(new Event("ended"));
+    for await (const piece of microphone) if (!piece.length) break;
+    return { refused, states: tracks.map((track) => track.readyState) };
+  });
+  assert.deepEqual(told.refused.slice(0, 2), ["InvalidRequest", "audio"]);
+  assert.match(told.refused[2], /may not read its microphone: .*blocked/);
+  assert.deepEqual(told.states, ["ended", "ended"]);
+});

@@ -68,6 +68,22 @@ test("whoever logs out leaves nothing behind", async () => {
   await page.context().close();
 });
 
+test("a token that may not ask is named as what is wrong, to whoever asks and to whoever waits", async () => {
+  const page = await opened();
+  let attempts = 0;
+  page.on("request", (request) => (attempts += request.url().endsWith("/Attach") ? 1 : 0));
+  await logIn(page, served.first.reader);
+  await page.waitForSelector("#error:not([hidden])");
+  assert.match(await page.innerText("#trouble"), /reader.*ask/);
+  assert.doesNotMatch(await page.innerText("#trouble"), /does not answer|all the time/);
+  await page.fill("#question", "what is it?");
+  await page.click("#send");
+  await page.waitForFunction(() => document.querySelector("#answer").textContent === "There is no answer.");
+  assert.match(await page.innerText("#trouble"), /reader.*ask/);
+  assert.equal(attempts, 1);
+  await page.context().close();
+});
+
 test("an operator pairs a phone, which stays logged in until it logs out", async () => {
   const page = await opened();
   await logIn(page, token);

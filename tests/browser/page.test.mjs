@@ -428,6 +428,7 @@ describe("the camera", () => {
     await page.click("#camera");
     await page.waitForSelector("#camera-note:not([hidden])");
     assert.match(await page.innerText("#camera-note"), /Choose a file instead/);
+    assert.match(await page.getByRole("status").filter({ hasText: "Choose a file instead" }).innerText(), /./); // it is said aloud
     const png = Buffer.from(await (await fetch(`${served.url}/samples/2.png`)).arrayBuffer());
     await page.setInputFiles("#file", { name: "mine.png", mimeType: "image/png", buffer: png });
     await ask("what is in my file?");
@@ -785,6 +786,83 @@ describe("a microphone that stays open", () => {
     await page.locator("#open").click();
     await page.waitForFunction(() => /not permitted.*type your question/.test(document.querySelector("#voice-note").textContent));
     assert.equal(await page.isChecked("#open"), false);
+  });
+});
+
+describe("a microphone that fails", () => {
+  /** Has the page's microphones be known. */
+  const known = () =>
+    page.evaluate(() => {
+      globalThis.tracks = [];
+      const given = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+      navigator.mediaDevices.getUserMedia = async (wanted) => {
+        const stream = await given(wanted);
+        globalThis.tracks.push(...stream.getTracks());
+        return stream;
+      };
+    });
+  /** As where it is unplugged, or its permission taken back. */
+  const unplug = () => page.evaluate(() => globalThis.tracks.forEach((track) => (track.stop(), track.dispatchEvent(new Event("ended")))));
+
+  for (const control of ["speak", "open"])
+    test(`to be read is let go: ${control}`, async () => {
+      await known();
+      await page.evaluate(() => (AudioWorklet.prototype.addModule = () => Promise.reject(new DOMException("blocked", "AbortError"))));
+      await page.locator(`#${control}`).click();
+      await page.waitForFunction(() => /^The microphone cannot be opened/.test(document.querySelector("#voice-note").textContent));
+      assert.deepEqual(await page.evaluate(() => globalThis.tracks.map((track) => track.readyState)), ["ended"]);
+      assert.equal(await page.isChecked("#open"), false);
+    });
+
+  test("in the middle of a question has what was heard until then asked", async () => {
+    await known();
+    await page.click("#speak");
+    await page.waitForFunction(() => document.querySelector("#voice-note").textContent.startsWith("I hear you."));
+    await unplug();
+    await page.waitForFunction(() => document.querySelector("#answer").textContent.startsWith("45 crowns"));
+    assert.equal(await page.innerText("#speak"), "Speak");
+    assert.equal((await served.next()).turn, "spoken, what is it?");
+  });
+
+  test("to be wanted, as the page is left, is let go", async () => {
+    await known();
+    await page.check("#open");
+    await page.waitForFunction(() => globalThis.tracks.length);
+    await page.evaluate(() => window.dispatchEvent(new Event("pagehide")));
+    await page.waitForFunction(() => globalThis.tracks.every((track) => track.readyState === "ended"));
+    assert.equal(await page.isChecked("#open"), false);
+  });
+
+  test("while it stays open is said to be gone", async () => {
+    await known();
+    await page.check("#open");
+    await page.waitForFunction(() => globalThis.tracks.length);
+    await unplug();
+    await page.waitForFunction(() => /^The microphone is gone/.test(document.querySelector("#voice-note").textContent));
+    assert.equal(await page.isChecked("#open"), false);
+    assert.equal(await page.isDisabled("#speak"), false);
+  });
+});
+
+describe("a browser that keeps nothing for pages", () => {
+  test("answers all the same", async () => {
+    const context = await chrome.newContext();
+    await context.addInitScript(() => {
+      for (const name of ["localStorage", "sessionStorage"])
+        Object.defineProperty(window, name, {
+          get() {
+            throw new DOMException("Access is denied for this document.", "SecurityError");
+          },
+        });
+    });
+    await page.context().close();
+    page = await context.newPage();
+    page.on("pageerror", (error) => trouble.push(error.message));
+    await page.goto(served.url);
+    await page.waitForFunction(() => document.querySelectorAll("#policy option").length > 1);
+    await ask("what is it?");
+    assert.match(await answer(), /45 crowns/);
+    await served.next();
   });
 });
 

@@ -93,8 +93,10 @@ def protected(folder: Path) -> dict[str, Any]:
     """Settings of a server with a certificate and a token, which is printed."""
     shown = certificate(folder)
     text, token = made("page", [Permission.ASK, Permission.OPERATE], None)
-    TokenFile(folder / "tokens").add(token)
-    say(token=text)
+    other, reader = made("reader", [Permission.READ], None)
+    for each in (token, reader):
+        TokenFile(folder / "tokens").add(each)
+    say(token=text, reader=other)
     return {"tls_cert": shown.path, "tls_key": shown.key, "tokens": folder / "tokens"}
 
 

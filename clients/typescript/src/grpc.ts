@@ -42,7 +42,7 @@ type Call = ClientDuplexStream<ClientMessage, ServerMessage>;
 export interface Access {
   /** Goes with every link; over TLS only, unless the server is on this machine. */
   token?: string;
-  /** File that has the token. Default: the one that QUIZGLASS_TOKEN_FILE names, unless `metadata` has `authorization`. */
+  /** File that has the token, read again for every link. Default: the one that QUIZGLASS_TOKEN_FILE names, unless `metadata` has `authorization`. */
   tokenFile?: string;
   /** The certificates that are trusted, PEM; the link is then encrypted. */
   ca?: Uint8Array;
@@ -56,6 +56,8 @@ export interface Access {
 export class GrpcTransport implements Transport {
   readonly #credentials: ChannelCredentials;
   readonly #metadata = new Metadata();
+  /** File that the token is from, and what named it. */
+  readonly #tokenFile: { path: string; field: string } | undefined;
   /** Of whoever answers, for people. */
   readonly #wanted: string;
 
@@ -69,8 +71,21 @@ export class GrpcTransport implements Transport {
     this.#wanted = tls ? " with a certificate that is trusted" : "";
     this.#credentials = tls ?? channelCredentials.createInsecure();
     for (const [name, value] of Object.entries(access.metadata ?? {})) this.#add(name, value);
-    const given = tokenOf(access);
-    if (given) this.#add("authorization", authorization(given.token, target, Boolean(tls) || isLocal(target), given.field));
+    this.#tokenFile = tokenFileOf(access);
+    const field = this.#tokenFile?.field ?? "token";
+    const token = this.#tokenFile ? readToken(this.#tokenFile.path, field) : access.token;
+    if (token !== undefined) this.#add("authorization", authorization(token, target, Boolean(tls) || isLocal(target), field));
+  }
+
+  /** Take up another token of the file; while that has none, as in the middle of being written, the one before stays. */
+  #renew(): void {
+    if (!this.#tokenFile) return;
+    const { path, field } = this.#tokenFile;
+    try {
+      this.#add("authorization", authorization(readToken(path, field), this.target, true, field));
+    } catch {
+      // as it was
+    }
   }
 
   #add(name: string, value: string): void {
@@ -84,6 +99,7 @@ export class GrpcTransport implements Transport {
   }
 
   async open(first: Open, ms: number): Promise<Link> {
+    this.#renew();
     // gRPC sends even loopback traffic to the proxy named by http_proxy, which cannot reach this machine.
     const direct = isLocal(this.target) ? { "grpc.enable_http_proxy": 0 } : {};
     const client = new Client(this.target, this.#credentials, { ...OPTIONS, ...direct });
@@ -99,14 +115,14 @@ export class GrpcTransport implements Transport {
   }
 }
 
-/** The token that is to go to a server, and where it is from. @throws InvalidRequest there are two, or a file has none */
-function tokenOf({ token, tokenFile, metadata = {} }: Access): { token: string; field: string } | undefined {
+/** The file of the token that is to go to a server, and what names it; undefined: no file does. @throws InvalidRequest a token is given too */
+function tokenFileOf({ token, tokenFile, metadata = {} }: Access): { path: string; field: string } | undefined {
   if (token !== undefined && tokenFile !== undefined) throw invalid("token", "and tokenFile are both given; give one");
-  if (token !== undefined) return { token, field: "token" };
-  if (tokenFile !== undefined) return { token: readToken(tokenFile, "tokenFile"), field: "tokenFile" };
+  if (token !== undefined) return undefined;
+  if (tokenFile !== undefined) return { path: tokenFile, field: "tokenFile" };
   const named = process.env[TOKEN_FILE];
   const sent = Object.keys(metadata).some((name) => name.toLowerCase() === "authorization");
-  return named && !sent ? { token: readToken(named, TOKEN_FILE), field: TOKEN_FILE } : undefined;
+  return named && !sent ? { path: named, field: TOKEN_FILE } : undefined;
 }
 
 function readToken(path: string, field: string): string {

@@ -29,7 +29,7 @@ export interface Microphone extends AsyncIterable<Uint8Array> {
 /**
  * Open the microphone, with echo cancellation, so that an answer from the loudspeaker is not taken for the wearer. The browser
  * asks for permission.
- * @throws InvalidRequest there is none, or it is not permitted; reason of the browser in the text
+ * @throws InvalidRequest there is none, it is not permitted, or the page may not read it; reason of the browser in the text
  */
 export async function openMicrophone(): Promise<Microphone> {
   if (!globalThis.navigator?.mediaDevices) {
@@ -45,11 +45,26 @@ export async function openMicrophone(): Promise<Microphone> {
     throw invalid("audio", told);
   }
   const context = new AudioContext();
+  try {
+    return recording(context, stream, await reading(context, stream));
+  } catch (error) {
+    letGo(context, stream);
+    throw invalid("audio", `the page may not read its microphone: ${String(error)}; a Content-Security-Policy has to allow blob: in script-src`);
+  }
+}
+
+/** What hands over what a microphone hears. */
+async function reading(context: AudioContext, stream: MediaStream): Promise<AudioWorkletNode> {
   const module = URL.createObjectURL(new Blob([WORKLET], { type: "text/javascript" }));
   await context.audioWorklet.addModule(module).finally(() => URL.revokeObjectURL(module));
   const node = new AudioWorkletNode(context, "quizglass-microphone", { numberOfOutputs: 0 });
   context.createMediaStreamSource(stream).connect(node);
-  return recording(context, stream, node);
+  return node;
+}
+
+function letGo(context: AudioContext, stream: MediaStream): void {
+  for (const track of stream.getTracks()) track.stop();
+  void context.close().catch(() => undefined);
 }
 
 function recording(context: AudioContext, stream: MediaStream, node: AudioWorkletNode): Microphone {
@@ -69,9 +84,9 @@ function recording(context: AudioContext, stream: MediaStream, node: AudioWorkle
   }
   const stop = (): void => {
     stopped = true;
-    for (const track of stream.getTracks()) track.stop();
-    void context.close().catch(() => undefined);
+    letGo(context, stream);
     wake();
   };
+  for (const track of stream.getTracks()) track.addEventListener("ended", stop); // unplugged, or not permitted any more
   return { rateHz: context.sampleRate, stop, [Symbol.asyncIterator]: pieces };
 }

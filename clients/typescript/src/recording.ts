@@ -21,7 +21,9 @@ export class Recording {
     const back = this.#back.shift();
     if (back || this.#ended) return back;
     const { done, value } = await this.#pieces.next();
-    if (!done) return value.slice(); // theirs may change while it is on its way
+    if (!done && !ArrayBuffer.isView(value)) throw new TypeError(`${typeof value} is no piece of sound`);
+    // Theirs may change while it is on its way.
+    if (!done) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice();
     this.#ended = true;
     return undefined;
   }

@@ -31,6 +31,8 @@ import { Change } from "./waiting.js";
 
 const MOST_NEWS = 1024;
 const SHA256_BYTES = 32;
+/** Beyond the numbers of the protocol. */
+const MOST = 2 ** 31;
 /** Bytes of a question: what a `SendRequest` takes, less what goes around it. */
 const MOST_ASK_BYTES = 250 * 1024;
 const OVERLAPS = {
@@ -201,6 +203,7 @@ export class Session implements Kept {
   /** Have a picture of that name let go. */
   drop(frame: Uint8Array): void {
     this.#check();
+    checkFrame(frame);
     this.#thumbnails.drop(frame);
     this.outgoing.drop(frame);
   }
@@ -298,6 +301,7 @@ export class Session implements Kept {
       }
     } finally {
       recording.close();
+      if (!this.#keeper.failure) for (const unread of turns) unread.cancel();
     }
   }
 
@@ -353,11 +357,14 @@ export class Session implements Kept {
   }
 
   played(turn: Turn, segment: number, codePoint: number): void {
+    checkCount("segment", segment, 0);
+    checkCount("codePoint", codePoint, 0);
     if (this.#keeper.failure) return; // the answer was there before
     this.outgoing.say({ case: "playback", value: { askId: turn.id, segment, codePoint } });
   }
 
   playing(turn: Turn, seconds: number | undefined, paused: boolean): void {
+    if (seconds !== undefined && !(seconds >= 0 && seconds < MOST)) throw invalid("seconds", `${seconds} is not 0 or more`);
     const atUs = BigInt(Math.round((seconds ?? 0) * 1e6));
     this.#playing = seconds === undefined ? undefined : create(PlayingSchema, { askId: turn.id, atUs, paused });
   }
@@ -477,9 +484,13 @@ export class Session implements Kept {
     this.#check();
     if (this.limits && !this.limits.maxSpeechUs) throw invalid("audio", "the server hears nothing; ask in text");
     const { rateHz = 16_000, channels = 1, endsBySilence = false, language = "", pauses = false } = options;
+    checkCount("rateHz", rateHz, 1);
+    checkCount("channels", channels, 1);
     const [id, overlap, codec] = [this.#name(), overlapOf(options), word("codec", options.codec, CODECS) ?? CODECS.pcm16];
     const about = { rateHz, channels, codec, endsBySilence, language, pauses, overlap, request: request("", options) };
-    const speech = this.outgoing.speak(create(SpeechStartSchema, { id, ...about }));
+    const start = create(SpeechStartSchema, { id, ...about });
+    toBinary(SpeechStartSchema, start); // what cannot be sent throws here, and would break every link
+    const speech = this.outgoing.speak(start);
     const turn = this.#turn(id);
     this.#keeper.stir();
     return { speech, turn };
@@ -551,13 +562,25 @@ function overlapOf(options: AskOptions): SessionAsk_Overlap {
   return overlap;
 }
 
+/** See that something can be the name of a picture. @throws InvalidRequest it cannot */
+function checkFrame(frame: Uint8Array): void {
+  if (frame.length !== SHA256_BYTES || !(frame instanceof Uint8Array)) {
+    throw invalid("frame", `${frame.length} bytes are no name of a picture`);
+  }
+}
+
+/** See that a whole number can be sent. @throws InvalidRequest it cannot, or is less than `least` */
+function checkCount(name: string, value: number, least: number): void {
+  if (!(Number.isInteger(value) && value >= least && value < MOST)) throw invalid(name, `${value} is no whole number from ${least} on`);
+}
+
 function same(one: Uint8Array, other: Uint8Array): boolean {
   return one === other || (one.length === other.length && one.every((byte, at) => byte === other[at]));
 }
 
 function request(question: string, options: AskOptions): MessageInitShape<typeof AskRequestSchema> {
   const { frame, policy = "", budgetMs, maxAnswerTokens = 0, history = [], memory, sessionId = "", explain = false } = options;
-  if (frame && frame.length !== SHA256_BYTES) throw invalid("frame", `${frame.length} bytes are no name of a picture`);
+  if (frame) checkFrame(frame);
   if (budgetMs !== undefined && !(budgetMs > 0 && budgetMs <= 86_400_000)) {
     throw invalid("budgetMs", `${budgetMs} is not above 0 and at most 86400000 ms`);
   }

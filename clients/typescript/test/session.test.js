@@ -101,6 +101,28 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     await session.close();
   });
 
+  test(`what is said and played that cannot be sent is named, and ends nothing, over ${name}`, async () => {
+    const targets = await stage.do({ begin: {} });
+    const session = await openSession(targets[name]);
+    const refused = (/** @type {string} */ field, /** @type {() => unknown} */ call) =>
+      assert.throws(call, { name: "InvalidRequest", field });
+    for (const number of [0, 1.5, NaN, 2 ** 40]) {
+      refused("rateHz", () => session.say([], { rateHz: number }));
+      refused("channels", () => session.say([], { channels: number }));
+    }
+    refused("frame", () => session.drop(new Uint8Array(3)));
+    const turn = session.ask("What?");
+    await turn.answer();
+    refused("segment", () => turn.played(2 ** 40, 0));
+    refused("codePoint", () => turn.played(0, 0.5));
+    refused("seconds", () => turn.playing(NaN));
+    const spoken = session.say(/** @type {any} */ (["no bytes"]));
+    await assert.rejects(spoken.answer(), { name: "InvalidRequest", reason: "AUDIO", message: /string is no piece of sound/ });
+    assert.equal((await session.answer("Still?")).text, "45 crowns");
+    assert.equal(session.links, 1);
+    await session.close();
+  });
+
   test(`a picture is sent in full, or a part of it cut, when its thumbnail is too small, over ${name}`, async () => {
     const targets = await stage.do({ begin: {} });
     await stage.do({ things: [Object.values(PART)] });

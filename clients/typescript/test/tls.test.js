@@ -112,6 +112,25 @@ test("a token is read from a file that is named, or that the environment names",
   }
 });
 
+test("another token in the file is taken up by the next link, and none that is not whole", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "quizglass-"));
+  const file = join(folder, "token");
+  writeFileSync(file, "secret\n");
+  tokens.length = 0;
+  try {
+    const transport = new node.GrpcTransport(target, { ca: trusted, tokenFile: file });
+    for (const text of ["", "another\n", "two words"]) {
+      writeFileSync(file, text);
+      await (await node.Session.open(transport)).close();
+    }
+    rmSync(file);
+    await (await node.Session.open(transport)).close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  assert.deepEqual(tokens, ["secret", "another", "another", "another"].map((each) => `Bearer ${each}`));
+});
+
 test("a certificate that is not trusted is reported", async () => {
   await assert.rejects(node.openSession(target, { credentials: grpc.credentials.createSsl(), connectTimeoutMs: 60_000 }), {
     name: "ServerUnavailable",

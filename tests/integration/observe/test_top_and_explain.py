@@ -136,6 +136,17 @@ def test_this_machine_is_asked_without_the_proxy_that_leads_to_others(server: Lo
     assert asked == []
 
 
+def test_a_server_elsewhere_that_is_not_called_is_in_the_way_of_no_token(
+    server: LocalServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("qg_secret")
+    monkeypatch.setenv("QUIZGLASS_SERVER", "glasses.example:50061")
+    monkeypatch.setenv("QUIZGLASS_TOKEN_FILE", str(token))
+    assert main(["top", "--once", "--operations", server.operations]) == 0
+    assert "0 of 8 run" in capsys.readouterr().out
+
+
 def test_a_token_is_not_sent_on_to_where_an_answer_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     token = tmp_path / "token"
     token.write_text("qg_secret")

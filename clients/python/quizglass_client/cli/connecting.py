@@ -93,7 +93,7 @@ def _access(arguments: argparse.Namespace) -> Access:
     if arguments.token_file is None:
         paired = None if secret or not arguments.calls_server else Paired.load(_paired_file())
         return paired.access if paired is not None and paired.target == arguments.server else Access(credentials)
-    if not secret and not is_local(arguments.server):
+    if arguments.calls_server and not secret and not is_local(arguments.server):
         raise UsageError(f"--token-file: the token would go to {arguments.server} in clear; give --ca or --tls as well")
     return Access(credentials, [("authorization", f"Bearer {read_token(arguments.token_file, '--token-file')}")])
 

@@ -6,6 +6,22 @@ export const UNAUTHENTICATED = "unauthenticated";
 const HEADERS = { "Connect-Protocol-Version": "1" };
 const KEPT = "quizglass-token";
 
+/** @type {Map<string, string>} What is kept until the page is left, where the browser keeps nothing for pages. */
+const memory = new Map();
+
+/** @param {"sessionStorage" | "localStorage"} kind @returns {Pick<Storage, "getItem" | "setItem" | "removeItem">} */
+function storage(kind) {
+  try {
+    return globalThis[kind];
+  } catch {
+    return {
+      getItem: (name) => memory.get(name) ?? null,
+      setItem: (name, value) => void memory.set(name, value),
+      removeItem: (name) => void memory.delete(name),
+    };
+  }
+}
+
 /** The token of whoever uses the page; the server may need none. One that was typed is kept until the tab is closed, one
  * that a pairing gave to this device until a user logs out. */
 export const login = {
@@ -13,19 +29,19 @@ export const login = {
   wanted: () => {},
   /** @returns {string} */
   get token() {
-    return sessionStorage.getItem(KEPT) ?? localStorage.getItem(KEPT) ?? "";
+    return storage("sessionStorage").getItem(KEPT) ?? storage("localStorage").getItem(KEPT) ?? "";
   },
   set token(token) {
-    sessionStorage.setItem(KEPT, token);
+    storage("sessionStorage").setItem(KEPT, token);
   },
   /** Keep the token of a pairing. @param {string} token */
   keep(token) {
     login.end();
-    localStorage.setItem(KEPT, token);
+    storage("localStorage").setItem(KEPT, token);
   },
   /** Forget all tokens. */
   end() {
-    for (const kept of [sessionStorage, localStorage]) kept.removeItem(KEPT);
+    for (const kind of /** @type {const} */ (["sessionStorage", "localStorage"])) storage(kind).removeItem(KEPT);
   },
   /** Whether a token may be sent from here: not over a network in clear. */
   get possible() {

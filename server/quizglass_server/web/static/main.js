@@ -154,9 +154,24 @@ async function keepOpen() {
   if (!byId("open").checked) return closeMicrophone(); // while the browser asked
   byId("speak").disabled = true;
   tellVoice("Listening.");
-  const microphone = page.open;
-  // The link is another one where the dialogue begins anew, or answers begin to be read.
-  while (microphone && page.open === microphone && page.link) await page.link.listen(spokenRequest, microphone, hear);
+  await listenOn(page.open);
+}
+
+/** Listen until the microphone is closed, over one link after the other. @param {any} microphone */
+async function listenOn(microphone) {
+  let why = "The microphone is gone. Plug it in or permit it again, and open it anew.";
+  try {
+    // The link is another one where the dialogue begins anew, or answers begin to be read.
+    for (let link = null; page.open === microphone && page.link && page.link !== link; ) {
+      link = page.link;
+      await link.listen(spokenRequest, microphone, hear);
+    }
+  } catch (/** @type {any} */ error) {
+    why = `The microphone was closed: ${error?.message ?? error}`;
+  }
+  if (page.open !== microphone) return;
+  closeMicrophone();
+  tellVoice(why);
 }
 
 /** Close the microphone that stays open. */
@@ -182,7 +197,7 @@ async function hear(events, stop) {
     const heard = await spokenOver(events);
     if (!heard) return;
     byId("question").value = heard.text;
-    tellVoice(`Heard: ${heard.text}`);
+    if (page.open) tellVoice(`Heard: ${heard.text}`);
     if (heard.command) return hush();
     await page.answering; // it was interrupted
     page.answering = answered(async (signal) => {
@@ -354,13 +369,20 @@ function logIn(event) {
 
 /** Forget the login, and all that the page shows. */
 function logOut() {
-  page.link?.close();
+  leave();
   login.end();
   location.reload();
 }
 
-/** @param {boolean} open @param {boolean} resumed @param {string} why it is not */
-function showLink(open, resumed, why) {
+/** End the session, and let the microphone go. */
+function leave() {
+  closeMicrophone();
+  page.recording?.stop();
+  page.link?.close();
+}
+
+/** @param {boolean} open @param {boolean} resumed @param {string} why it is not @param {boolean} [refused] whether that stays so */
+function showLink(open, resumed, why, refused = false) {
   if (open) byId("login").hidden = true;
   else if (!byId("login").hidden) return;
   page.failed = open ? 0 : page.failed + 1;
@@ -375,8 +397,9 @@ function showLink(open, resumed, why) {
   if (open && byId("error").dataset.of === "link") tellTrouble("", "");
   const waits = page.running && byId("answer").classList.contains("empty");
   if (waits) showInstead(page.failed < MOST_ATTEMPTS ? LOOKING : "Waiting for the server …");
-  if (page.failed < MOST_ATTEMPTS) return;
+  if (!refused && page.failed < MOST_ATTEMPTS) return;
   byId("link").textContent = "";
+  if (refused) return tellTrouble(sentence(why), "link");
   tellTrouble(`${UNREACHABLE} It is tried again all the time${page.running ? "; your question is kept" : ""}. ${why}`, "link");
 }
 
@@ -407,8 +430,14 @@ function showTrouble(error, turn) {
   if (!turn.answer) showInstead(stopped ? "Stopped." : "There is no answer.");
   if (stopped) return;
   // Browsers say no more than "Failed to fetch" where nothing answers.
-  const told = error instanceof CallError ? error.message.replace(/^[\w.[\]]+: /, "") : error instanceof TypeError ? UNREACHABLE : String(error);
-  tellTrouble(told.charAt(0).toUpperCase() + told.slice(1), "question");
+  const told = error instanceof CallError ? error.message : error instanceof TypeError ? UNREACHABLE : String(error);
+  tellTrouble(sentence(told), "question");
+}
+
+/** What the server says of a failure, without the field that it is about. @param {string} told */
+function sentence(told) {
+  const said = told.replace(/^[\w.[\]]+: /, "");
+  return said.charAt(0).toUpperCase() + said.slice(1);
 }
 
 /** @param {boolean} now */
@@ -594,7 +623,7 @@ function listen() {
   byId("open").addEventListener("change", keepOpen);
   byId("aloud").addEventListener("change", readAloud);
   byId("cut").addEventListener("click", () => page.link?.cut(CUT_MS));
-  window.addEventListener("pagehide", () => page.link?.close());
+  window.addEventListener("pagehide", leave);
   window.addEventListener("pageshow", (event) => event.persisted && connect());
   byId("camera").addEventListener("click", startCamera);
   byId("snap").addEventListener("click", snap);

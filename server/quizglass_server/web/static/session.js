@@ -14,6 +14,8 @@ const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 4000];
 const CONNECT_MS = 5000;
 /** Pieces of one speech that are kept to be sent again: some three minutes, the oldest go first. */
 const MOST_PIECES = 4096;
+/** Codes that another attempt does not change. */
+const LASTING = new Set([UNAUTHENTICATED, "permission_denied", "invalid_argument", "unimplemented"]);
 /** Between two looks at how long the link has been silent. */
 const LISTEN_MS = 500;
 /** Times of `SessionLimits.progress_us` without a word, during a turn, after which a link is dead. */
@@ -49,6 +51,8 @@ export class Session {
   hears = false;
   speaks = false;
   #down = 0;
+  /** Why the server takes no link from this page, until another attempt. @type {CallError | null} */
+  #refused = null;
   /** Ends the wait before the next attempt to open the link. */
   #wake = () => {};
   /** The messages before, whether they arrived or not. */
@@ -62,7 +66,8 @@ export class Session {
   }
 
   /**
-   * @param {(open: boolean, resumed: boolean, why: string) => void} told is called when the link opens or is lost
+   * @param {(open: boolean, resumed: boolean, why: string, refused?: boolean) => void} told is called when the link opens or is
+   *   lost, or is refused, and not made again before `hurry`
    * @param {(fault: string, advice: string) => void} judged receives what is wrong with the latest picture, as it was taken
    * @param {{aloud?: boolean, after?: Session | null}} how whether answers are said aloud, and whose dialogue goes on
    */
@@ -102,6 +107,7 @@ export class Session {
       this.#say({ cancel: { askId: id } });
       this.#tell(id, new DOMException("stopped", "AbortError"));
     });
+    if (this.#refused) this.#tell(id, this.#refused);
     this.#say(asked.message);
     return this.#events(asked);
   }
@@ -155,6 +161,7 @@ export class Session {
       this.#say({ cancel: { askId: id } });
       this.#tell(id, new DOMException("stopped", "AbortError"));
     });
+    if (this.#refused) this.#tell(id, this.#refused);
     this.#say(asked.message);
     return asked;
   }
@@ -284,7 +291,7 @@ export class Session {
   async #run() {
     for (let wait = FIRST_WAIT_MS; !this.#over; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       const link = (this.#link = new AbortController());
-      let [why, shut] = ["", false];
+      let [why, shut, refused] = ["", false, false];
       const listening = this.#listen(link);
       const open = { holder: this.#holder, sessionId: this.#id, lastSeq: this.#seq, state: this.#state, output: { aloud: this.#aloud } };
       try {
@@ -296,17 +303,26 @@ export class Session {
         }
       } catch (error) {
         why = error instanceof CallError ? error.message : "";
-        shut = error instanceof CallError && error.code === UNAUTHENTICATED; // another attempt changes nothing
+        shut = error instanceof CallError && LASTING.has(error.code);
+        refused = error instanceof CallError && shut && error.code !== UNAUTHENTICATED; // questions wait for a login
+        if (error instanceof CallError && refused) this.#refuse(error);
       }
       clearInterval(listening);
       if (this.#over) return;
-      this.told(false, false, why);
+      this.told(false, false, why, refused);
       await new Promise((resolve) => {
         this.#wake = () => resolve(null);
         if (!shut) setTimeout(resolve, Math.max(wait, this.#down));
       });
       this.#down = 0;
+      this.#refused = null;
     }
+  }
+
+  /** No question is answered: those that wait fail, and those that come. @param {CallError} error */
+  #refuse(error) {
+    this.#refused = error;
+    for (const id of this.#asks.keys()) this.#tell(id, error);
   }
 
   /**

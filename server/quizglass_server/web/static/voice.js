@@ -15,9 +15,14 @@ export async function openMicrophone() {
   const audio = { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true };
   const stream = await navigator.mediaDevices.getUserMedia({ audio });
   const context = new AudioContext();
-  await context.audioWorklet.addModule("/microphone.js");
-  const node = new AudioWorkletNode(context, "microphone", { numberOfOutputs: 0 });
-  context.createMediaStreamSource(stream).connect(node);
+  const letGo = () => {
+    for (const track of stream.getTracks()) track.stop();
+    context.close().catch(() => {});
+  };
+  const node = await reading(context, stream).catch((error) => {
+    letGo();
+    throw error;
+  });
   /** @type {Uint8Array[]} */
   const waiting = [];
   let [stopped, wake] = [false, () => {}];
@@ -36,11 +41,19 @@ export async function openMicrophone() {
   const stop = () => {
     if (stopped) return;
     stopped = true;
-    for (const track of stream.getTracks()) track.stop();
-    context.close().catch(() => {});
+    letGo();
     wake();
   };
+  for (const track of stream.getTracks()) track.addEventListener("ended", stop); // unplugged, or not permitted any more
   return { rateHz: context.sampleRate, pieces: pieces(), stop };
+}
+
+/** @param {AudioContext} context @param {MediaStream} stream @returns {Promise<AudioWorkletNode>} what hands over what it hears */
+async function reading(context, stream) {
+  await context.audioWorklet.addModule("/microphone.js");
+  const node = new AudioWorkletNode(context, "microphone", { numberOfOutputs: 0 });
+  context.createMediaStreamSource(stream).connect(node);
+  return node;
 }
 
 /** Why the microphone cannot be opened, for people. @param {any} error */
