@@ -67,7 +67,7 @@ class KeptToken:
 
     @property
     def now(self) -> str:
-        """The token. While the file cannot be read, or holds none, as in the middle of being written: the one before."""
+        """The token; while the file cannot be read or holds none, as in the middle of being written, the one before."""
         with suppress(OSError, InvalidRequest):
             if (seen := _mark(self._path)) != self._seen:
                 self._token, self._seen = read_token(self._path, self._field), seen

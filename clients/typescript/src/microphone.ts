@@ -87,6 +87,9 @@ function recording(context: AudioContext, stream: MediaStream, node: AudioWorkle
     letGo(context, stream);
     wake();
   };
-  for (const track of stream.getTracks()) track.addEventListener("ended", stop); // unplugged, or not permitted any more
+  for (const track of stream.getTracks()) {
+    track.addEventListener("ended", stop); // unplugged, or not permitted any more
+    if (track.readyState === "ended") stop(); // already
+  }
   return { rateHz: context.sampleRate, stop, [Symbol.asyncIterator]: pieces };
 }

@@ -102,7 +102,7 @@ for (const [name, { openSession }] of /** @type {const} */ ([
   });
 
   test(`what is said and played that cannot be sent is named, and ends nothing, over ${name}`, async () => {
-    const targets = await stage.do({ begin: {} });
+    const targets = await stage.do({ begin: { hears: ["What is this?"] } });
     const session = await openSession(targets[name]);
     const refused = (/** @type {string} */ field, /** @type {() => unknown} */ call) =>
       assert.throws(call, { name: "InvalidRequest", field });

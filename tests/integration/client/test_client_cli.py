@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -356,7 +357,7 @@ def test_as_a_process_whose_output_cannot_be_written(stage, words, output):
     stage.knowledge.entries = {"e1": Entry("e1", "An entry")}
     command = [sys.executable, "-m", "quizglass_client.cli", *words]
     environment = os.environ | {"QUIZGLASS_SERVER": stage.target}
-    with open("/dev/full" if output == "full" else os.devnull, "w") as out:
+    with Path("/dev/full" if output == "full" else os.devnull).open("w") as out:
         run = subprocess.run(
             command,
             env=environment,

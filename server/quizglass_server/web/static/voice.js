@@ -44,7 +44,10 @@ export async function openMicrophone() {
     letGo();
     wake();
   };
-  for (const track of stream.getTracks()) track.addEventListener("ended", stop); // unplugged, or not permitted any more
+  for (const track of stream.getTracks()) {
+    track.addEventListener("ended", stop); // unplugged, or not permitted any more
+    if (track.readyState === "ended") stop(); // already
+  }
   return { rateHz: context.sampleRate, pieces: pieces(), stop };
 }
 
