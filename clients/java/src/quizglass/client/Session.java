@@ -7,9 +7,11 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -51,6 +53,7 @@ public final class Session implements AutoCloseable {
 
   private final Outgoing outgoing = new Outgoing();
   private final Map<String, Turn> turns = new LinkedHashMap<>();
+  private final Set<OpenMicrophone> microphones = new HashSet<>();
   private final SessionThread thread = new SessionThread(this::unexpected);
   private final Consumer<News> listener;
   private final Keeper keeper;
@@ -221,14 +224,35 @@ public final class Session implements AutoCloseable {
    * @throws ClientException the session was given up; {@link ClientException.InvalidRequest} where the server hears nothing
    */
   public Spoken say(SpeechStart start) {
-    if (limits().getMaxSpeechUs() == 0) {
-      String told = "the server hears nothing; ask in text, or have it started with a recogniser (docs/voice.md)";
-      throw new ClientException.InvalidRequest(told, Details.field("start"));
-    }
+    checkHears();
     Turn turn = newTurn();
-    SpeechUpload upload = new SpeechUpload(start.toBuilder().setId(turn.id()).build());
+    SpeechUpload upload = new SpeechUpload(start.toBuilder().setId(turn.id()).build(), left -> {});
     begin(turn, () -> outgoing.speak(upload));
     return new Spoken(this, turn, upload);
+  }
+
+  /**
+   * Ask whatever is spoken into a microphone that stays open, question after question, until it is closed. It returns at once: sound is
+   * added to what it returns, as it is recorded, and iterating that gives the turns.
+   *
+   * @param start as for {@link #say}; the server ends each question by the silence after it. With {@code pauses}, the turn that is
+   *     listened for has {@link TurnSaid.Listening} PAUSE as soon as the wearer may have begun to speak over an answer: pause that, and
+   *     say so by what is playing. VOICE follows, or RESUME: play on
+   * @throws ClientException the session was given up; {@link ClientException.InvalidRequest} where the server hears nothing
+   */
+  public OpenMicrophone listen(SpeechStart start) {
+    checkHears();
+    OpenMicrophone microphone = new OpenMicrophone(this, start.toBuilder().setEndsBySilence(true).build());
+    run(
+        () -> {
+          if (failure == null) {
+            microphones.add(microphone);
+            microphone.listen();
+          } else {
+            microphone.end();
+          }
+        });
+    return microphone;
   }
 
   /**
@@ -261,7 +285,13 @@ public final class Session implements AutoCloseable {
     }
   }
 
-  private Turn newTurn() {
+  private void checkHears() {
+    if (limits().getMaxSpeechUs() > 0) return;
+    String told = "the server hears nothing; ask in text, or have it started with a recogniser (docs/voice.md)";
+    throw new ClientException.InvalidRequest(told, Details.field("start"));
+  }
+
+  Turn newTurn() {
     return new Turn(UUID.randomUUID().toString(), this, aloud && limits().getSpeaks());
   }
 
@@ -273,15 +303,41 @@ public final class Session implements AutoCloseable {
             turn.fail(failure);
             return;
           }
-          turns.put(turn.id(), turn);
-          asked.run();
-          keeper.stir();
+          follow(turn, asked);
         });
+  }
+
+  private void follow(Turn turn, Runnable asked) {
+    turns.put(turn.id(), turn);
+    asked.run();
+    keeper.stir();
+  }
+
+  /** Begin the next question of an open microphone, on the session's thread. */
+  void speak(Turn turn, SpeechUpload upload) {
+    follow(turn, () -> outgoing.speak(upload));
+  }
+
+  /** An open microphone is done, on the session's thread. */
+  void leave(OpenMicrophone microphone) {
+    microphones.remove(microphone);
+    microphone.end();
   }
 
   /** Something was recorded; a session that is over is not told. */
   void record(Runnable recorded) {
     execute(recorded);
+  }
+
+  /** Have something done on the session's thread after so many milliseconds, unless the session is over by then. */
+  void after(long ms, Runnable work) {
+    thread.after(
+        ms,
+        () -> {
+          if (failure != null) return;
+          work.run();
+          keeper.pump();
+        });
   }
 
   void cancel(String askId) {
@@ -388,6 +444,8 @@ public final class Session implements AutoCloseable {
       failure = error;
       turns.values().forEach(turn -> turn.fail(error));
       turns.clear();
+      microphones.forEach(OpenMicrophone::end);
+      microphones.clear();
       opened.countDown();
       ended.countDown();
       thread.end();

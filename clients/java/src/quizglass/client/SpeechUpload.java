@@ -3,6 +3,7 @@ package quizglass.client;
 import com.google.protobuf.ByteString;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import quizglass.v1.ClientMessage;
 import quizglass.v1.Playing;
 import quizglass.v1.SpeechAudio;
@@ -15,10 +16,14 @@ final class SpeechUpload {
   /** Bytes of sound that are kept to be sent again; the oldest go first, as those of a microphone that stays open. */
   private static final long MOST_BYTES = 8L * 1024 * 1024;
 
+  /** Bytes of one piece that a server takes. */
+  private static final int MOST_PIECE_BYTES = 32 * 1024;
+
   /** The server has to say, over a new link. */
   private static final long UNKNOWN = -1;
 
   final SpeechStart start;
+  private final Consumer<List<SpeechAudio>> finished;
   private final List<SpeechAudio> pieces = new ArrayList<>();
   private long bytes;
 
@@ -33,16 +38,30 @@ final class SpeechUpload {
   /** Whether the server takes nothing more of it. For any thread. */
   volatile boolean over;
 
-  SpeechUpload(SpeechStart start) {
+  /**
+   * {@code finished} receives, once and as soon as the server takes nothing more of it, what came after its end and belongs to what is
+   * spoken next.
+   */
+  SpeechUpload(SpeechStart start, Consumer<List<SpeechAudio>> finished) {
     this.start = start;
+    this.finished = finished;
   }
 
-  /** More was recorded, while that was played; null: nothing was. */
-  void add(ByteString data, Playing playing) {
+  /** Sound that was recorded while that was played (null: nothing), and is not of a question yet. */
+  static SpeechAudio piece(byte[] sound, Playing playing) {
+    if (sound.length == 0 || sound.length > MOST_PIECE_BYTES) {
+      String told = "sound: " + sound.length + " bytes; a piece has 1 to " + MOST_PIECE_BYTES;
+      throw new ClientException.InvalidRequest(told, ClientException.Details.field("sound"));
+    }
+    SpeechAudio.Builder piece = SpeechAudio.newBuilder().setData(ByteString.copyFrom(sound)); // theirs may change on its way
+    return playing == null ? piece.build() : piece.setPlaying(playing).build();
+  }
+
+  /** More was recorded. */
+  void add(SpeechAudio piece) {
     if (over) return;
-    SpeechAudio.Builder piece = SpeechAudio.newBuilder().setId(start.getId()).setSeq(first + pieces.size()).setData(data);
-    pieces.add(playing == null ? piece.build() : piece.setPlaying(playing).build());
-    bytes += data.size();
+    pieces.add(piece.toBuilder().setId(start.getId()).setSeq(first + pieces.size()).build());
+    bytes += piece.getData().size();
     while (bytes > MOST_BYTES) {
       bytes -= pieces.remove(0).getData().size();
       first += 1;
@@ -57,7 +76,8 @@ final class SpeechUpload {
   /** What the server has of it. */
   void status(SpeechStatus status) {
     if (status.getState() == SpeechStatus.State.STATE_ENDED) {
-      end();
+      long at = Math.max(0, status.getNextSeq() - first);
+      end(at < pieces.size() ? List.copyOf(pieces.subList((int) at, pieces.size())) : List.of());
     } else if (status.getState() == SpeechStatus.State.STATE_LISTENING) {
       if (next == UNKNOWN || greeted) {
         next = status.getNextSeq();
@@ -69,8 +89,14 @@ final class SpeechUpload {
 
   /** Nothing more is sent of it. */
   void end() {
+    end(List.of());
+  }
+
+  private void end(List<SpeechAudio> left) {
+    if (over) return;
     over = true;
     pieces.clear();
+    finished.accept(left);
   }
 
   /** There is a new link, over which the server says what it has. */

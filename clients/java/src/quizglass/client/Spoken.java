@@ -1,15 +1,12 @@
 package quizglass.client;
 
-import com.google.protobuf.ByteString;
 import quizglass.v1.Playing;
+import quizglass.v1.SpeechAudio;
 
 /**
  * A question that is being spoken: sound is added as it is recorded, from any thread. What comes of it is its {@link #turn}'s.
  */
 public final class Spoken implements AutoCloseable {
-  /** Bytes of one piece that a server takes. */
-  private static final int MOST_BYTES = 32 * 1024;
-
   private final Session session;
   private final Turn turn;
   private final SpeechUpload upload;
@@ -43,12 +40,8 @@ public final class Spoken implements AutoCloseable {
    * @throws ClientException.InvalidRequest it is empty, or larger
    */
   public void add(byte[] sound, Playing playing) {
-    if (sound.length == 0 || sound.length > MOST_BYTES) {
-      String told = "sound: " + sound.length + " bytes; a piece has 1 to " + MOST_BYTES;
-      throw new ClientException.InvalidRequest(told, ClientException.Details.field("sound"));
-    }
-    ByteString data = ByteString.copyFrom(sound); // theirs may change while it is on its way
-    session.record(() -> upload.add(data, playing));
+    SpeechAudio piece = SpeechUpload.piece(sound, playing);
+    session.record(() -> upload.add(piece));
   }
 
   /** The wearer has spoken. Where the server ends the question by silence, this says that nothing more is recorded. */

@@ -122,6 +122,11 @@ public final class Turn implements Iterable<TurnSaid> {
     session.played(id, segment, codePoint);
   }
 
+  /** Whether it has failed. */
+  synchronized boolean hasFailed() {
+    return error != null;
+  }
+
   /** Whether any of its events has come. */
   synchronized boolean begun() {
     return !events.isEmpty() || transcript != null;

@@ -23,7 +23,7 @@ class ConformanceTest {
   private static final Duration LONGEST = Duration.ofSeconds(60);
 
   /** What scenarios may need, and this client has. */
-  private static final Set<String> HAS = Set.of("device", "forget", "speech", "state");
+  private static final Set<String> HAS = Set.of("device", "forget", "listen", "speech", "state");
 
   private static Stage stage;
 

@@ -66,6 +66,11 @@ final class Following {
     return outcome.get(WAIT_S, TimeUnit.SECONDS);
   }
 
+  /** The final transcript of a spoken question, as far as it came. */
+  String heard() {
+    return heard;
+  }
+
   /** The last word about each segment. */
   Map<Integer, Segment> segments() {
     Map<Integer, Segment> last = new TreeMap<>();

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -25,6 +26,7 @@ import quizglass.v1.DeviceState;
 import quizglass.v1.Forgotten;
 import quizglass.v1.Frame;
 import quizglass.v1.OutputProfile;
+import quizglass.v1.Playing;
 import quizglass.v1.SessionAsk;
 import quizglass.v1.SpeechStart;
 
@@ -114,6 +116,7 @@ final class Replay {
       case "show" -> frames.put(name, session.show(stage.picture(step.get("picture").getAsString())));
       case "drop" -> session.drop(frames.get(name));
       case "say" -> turns.put(name, new Following(say(step)));
+      case "listen" -> listen(step);
       case "ask" -> turns.put(name, new Following(ask(step)));
       case "after" -> eventually(() -> came(turns.get(name), step), step.toString());
       case "played" -> turns.get(name).turn.played(step.get("segment").getAsInt(), step.get("code_point").getAsInt());
@@ -137,8 +140,11 @@ final class Replay {
   private Turn ask(JsonObject step) {
     AskRequest.Builder request = AskRequest.newBuilder().setQuestion(step.get("question").getAsString());
     if (step.has("frame")) request.addFrames(Frame.newBuilder().setSha256(frames.get(step.get("frame").getAsString())));
-    String overlap = step.has("overlap") ? step.get("overlap").getAsString() : "interrupt";
-    return session.ask(request.build(), SessionAsk.Overlap.valueOf("OVERLAP_" + overlap.toUpperCase(Locale.ROOT)));
+    return session.ask(request.build(), overlap(step));
+  }
+
+  private static SessionAsk.Overlap overlap(JsonObject step) {
+    return SessionAsk.Overlap.valueOf("OVERLAP_" + (step.has("overlap") ? word(step, "overlap") : "INTERRUPT"));
   }
 
   /** Say tones and silence, in pieces of a tenth of a second, or packets of Opus. */
@@ -155,12 +161,40 @@ final class Replay {
     }
   }
 
+  /** Open a microphone, and follow its turns by these names; what comes after them is nothing. */
+  private void listen(JsonObject step) throws Exception {
+    SpeechStart.Builder start = SpeechStart.newBuilder().setOverlap(overlap(step));
+    start.setPauses(step.has("pauses") && step.get("pauses").getAsBoolean());
+    Iterator<String> names = Following.strings(step.get("listen")).iterator();
+    OpenMicrophone microphone = session.listen(start.build());
+    try (microphone) {
+      long tenth = 0;
+      for (byte[] piece : tenths(step.getAsJsonArray("sound"))) microphone.add(piece, playing(step, tenth++));
+    }
+    for (Turn turn : microphone) {
+      Following following = new Following(turn);
+      if (names.hasNext()) {
+        turns.put(names.next(), following);
+      } else {
+        following.over();
+        assertEquals("", following.heard(), "what is heard behind the last question");
+      }
+    }
+  }
+
+  /** What is played during a tenth of a second of the microphone; null: nothing. */
+  private Playing playing(JsonObject step, long tenth) {
+    if (!step.has("over")) return null;
+    String id = turns.get(step.get("over").getAsString()).turn.id();
+    return Playing.newBuilder().setAskId(id).setAtUs(100_000 * tenth).build();
+  }
+
   private List<byte[]> packets(JsonObject step) throws Exception {
     return Following.strings(stage.command("opus", step.get("opus"))).stream().map(Base64.getDecoder()::decode).toList();
   }
 
   /** Tones, of so many hertz for so many seconds, and silence (0 hertz), in pieces of a tenth of a second. */
-  private static List<byte[]> tenths(JsonArray sound) {
+  static List<byte[]> tenths(JsonArray sound) {
     List<byte[]> pieces = new ArrayList<>();
     for (JsonElement each : sound) {
       double hertz = each.getAsJsonArray().get(0).getAsDouble();
