@@ -29,7 +29,9 @@ _MOST = 8
 """Operands of a working."""
 _DIGITS, _PLACES = 120, 4
 """That a result is calculated with, more than so many operands can have together, and that it is rounded to."""
-_NUMBER = r"\d{1,12}(?:\.\d{1,6})?"
+_NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,3}(?!\d)|\d{1,12})(?:\.\d{1,6})?"
+"""Also as evidence writes it: "1,200"."""
+_BETWEEN_SIDES = re.compile(r",(?!\d{3}(?!\d))")
 _TERM = re.compile(rf"\s*({_NUMBER})\s*([-+*/]|$)")
 _CHOICE = re.compile(r"\s*(most|least)\s+(.+)", re.DOTALL)
 _SIDE = re.compile(rf"\s*(?P<name>\S.*?)\s+(?P<number>{_NUMBER})\s*", re.DOTALL)
@@ -112,7 +114,7 @@ def calculate(working: str, evidence: Sequence[str] = ()) -> Calculation | None:
         signs.append(term[2])
     if place != len(working) or len(signs) + 1 != len(numbers) or not 1 < len(numbers) <= _MOST:
         return None
-    result = _arithmetic([Decimal(number) for number in numbers], signs)
+    result = _arithmetic([_value(number) for number in numbers], signs)
     return None if result is None else Calculation(working.strip(), result, tuple(map(Operand, numbers)))
 
 
@@ -129,14 +131,18 @@ def _arithmetic(numbers: list[Decimal], signs: list[str]) -> str | None:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _value(number: str) -> Decimal:
+    return Decimal(number.replace(",", ""))
+
+
 def _chosen(which: str, listed: str, evidence: Sequence[str]) -> Calculation | None:
-    sides = [_SIDE.fullmatch(part) for part in listed.split(",")]
+    sides = [_SIDE.fullmatch(part) for part in _BETWEEN_SIDES.split(listed)]
     written = tuple(Operand(side["number"], side["name"]) for side in sides if side)
     if len(written) != len(sides) or not 1 < len(written) <= _MOST:
         return None
     operands = as_told(written, evidence)
-    best = (max if which == "most" else min)(Decimal(operand.number) for operand in operands)
-    winners = dict.fromkeys(operand.name for operand in operands if Decimal(operand.number) == best)
+    best = (max if which == "most" else min)(_value(operand.number) for operand in operands)
+    winners = dict.fromkeys(operand.name for operand in operands if _value(operand.number) == best)
     working = ", ".join(f"{operand.name} {operand.number}" for operand in operands)
     return Calculation(f"{which} {working}", " and ".join(winners), operands)
 

@@ -30,6 +30,10 @@ TEXTS = st.text(st.sampled_from(list("<>mostlea0123456789+-*/., AB\n")), max_siz
         ("<<least Velmora 761, Tandric 435>>", "Tandric"),
         ("<<most the old bridge 7.5, Brenn 12>>", "Brenn"),
         ("<<most Velmora 5, Tandric 5, Brenn 4>>", "Velmora and Tandric"),
+        ("<<1,200+300.5>> crowns", "1500.5 crowns"),
+        ("<<1,200,000/1,000>>", "1200"),
+        ("<<most Velmora 1,200, Tandric 435>>", "Velmora"),
+        ("<<least Velmora 1,200,Tandric 12,000.5>>", "Velmora"),
         ("<<1+1>> and <<2+2>>", "2 and 4"),
     ],
 )
@@ -51,6 +55,8 @@ def test_what_is_marked_is_worked_out(written: str, shown: str) -> None:
         "<<most 5, 4>>",
         "<<1234567890123+1>>",
         "<<1+1+1+1+1+1+1+1+1>>",
+        "<<1,20+3>>",
+        "<<1,2000+3>>",
         "<<__import__('os')>>",
         "<<1+1",
         "1 < 2",
@@ -111,6 +117,7 @@ EVIDENCE = (
         ("<<most Velmora 761, Tandric 761>>", "most Velmora 761, Tandric 435 = Velmora"),
         ("<<least velmora 435, tandric 435>>", "least velmora 761, tandric 435 = tandric"),
         ("<<most Velmora 1200, Tandric 1200>>", "most Velmora 1200, Tandric 95 = Velmora"),
+        ("<<most Velmora 1,200, Tandric 1,200>>", "most Velmora 1,200, Tandric 95 = Velmora"),
         ("<<least Velmora 1954, Tandric 1964>>", "least Velmora 1954, Tandric 1931 = Tandric"),
         # No number stays, a name has no number, or several numbers are of that kind.
         ("<<most Velmora 5, Tandric 7>>", "most Velmora 5, Tandric 7 = Tandric"),
