@@ -790,6 +790,15 @@ describe("a microphone that stays open", () => {
 });
 
 describe("a microphone that fails", () => {
+  let mine; // what was heard before it failed may be asked: that is no other test's
+
+  before(async () => (mine = await server()));
+  after(() => mine?.stop());
+  beforeEach(async () => {
+    await page.context().close();
+    page = await opened({}, mine.url);
+  });
+
   /** Has the page's microphones be known. */
   const known = () =>
     page.evaluate(() => {
@@ -821,7 +830,7 @@ describe("a microphone that fails", () => {
     await unplug();
     await page.waitForFunction(() => document.querySelector("#answer").textContent.startsWith("45 crowns"));
     assert.equal(await page.innerText("#speak"), "Speak");
-    assert.equal((await served.next()).turn, "spoken, what is it?");
+    assert.equal((await mine.next()).turn, "spoken, what is it?");
   });
 
   test("to be wanted, as the page is left, is let go", async () => {
