@@ -2,7 +2,7 @@
 
 A dump says an article's page number and address alone; which item it is stands in the wiki's `page_props.sql.gz`, which
 Wikimedia publishes beside the dump: `(PAGE,'wikibase_item','Q243',NULL)`. An article that has none keeps the id of the
-import, `wiki/PAGE`; its address is the source in any case.
+import, `wiki/SITE/PAGE`; its address is the source in any case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.files import opened
 
 _ITEM = re.compile(rb"\((\d+),'wikibase_item','(Q\d+)'")
-_PAGE = "wiki/"
 
 
 class ItemsOfPages:
@@ -51,7 +50,7 @@ def named_by_items(
     """The articles of a dump, with their items as ids where they have one."""
     items = ItemsOfPages(props)
     for line in read(report):
-        if isinstance(line, GoodLine) and (item := items.of(int(line.entry.id.removeprefix(_PAGE)))):
+        if isinstance(line, GoodLine) and (item := items.of(int(line.entry.id.rpartition("/")[2]))):
             yield replace(line, entry=replace(line.entry, id=item))
         else:
             yield line

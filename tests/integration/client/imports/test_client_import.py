@@ -79,7 +79,7 @@ def test_a_wiki(stage, quizglass, tmp_path: Path, packed: bool) -> None:
     path.write_bytes(bz2.compress(WIKI.encode()) if packed else WIKI.encode())
     status, report, _ = quizglass("import", path)
     assert (status, report["added"]) == (0, 1)
-    entry = stage.knowledge.entries["wiki/12"]
+    entry = stage.knowledge.entries["wiki/en.example.org/12"]
     assert (entry.title, entry.kind, entry.language, entry.time) == ("Velmora", "automobile", "en", 1_000_000_000)
     assert entry.attributes == {"name": "Velmora", "maker": "Tandex", "price": "45 crowns"}
     assert entry.source == "https://en.example.org/wiki/Velmora"

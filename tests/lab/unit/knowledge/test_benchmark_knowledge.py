@@ -94,7 +94,7 @@ def test_articles_of_a_dump_are_named_by_the_items_of_their_pages(tmp_path: Path
     path, props = files.dump(tmp_path)
     tower, town = read(path, props=props)[0]
     assert (tower.id, tower.source) == ("Q243", f"{files.WIKI}Eiffel_Tower")
-    assert (town.id, town.source) == ("wiki/9", f"{files.WIKI}Velm"), (
+    assert (town.id, town.source) == ("wiki/en.wikipedia.org/9", f"{files.WIKI}Velm"), (
         "what looks like its item is a text of another page"
     )
     with pytest.raises(DatasetError, match=r"expected page_props\.sql of a wiki"):

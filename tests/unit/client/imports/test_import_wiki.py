@@ -146,6 +146,21 @@ def test_pages_whose_text_is_elsewhere_or_no_article_are_refused_by_their_titles
     assert "wikibase-item" in refused[1].message
 
 
+@pytest.mark.parametrize(
+    ("about", "id"),
+    [
+        ("", "wiki/7"),
+        ("<base>https://w.example:8080/wiki/Main_Page</base>", "wiki/w.example:8080/7"),
+        ("<dbname>enwiki</dbname><base>https://en.w.example/wiki/Main_Page</base>", "wiki/enwiki/7"),
+        ("<dbname>../a b/é</dbname>", "wiki/..-a-b/7"),
+        ("<base>no address</base>", "wiki/7"),
+    ],
+)
+def test_pages_of_several_wikis_have_ids_of_their_own(read, about, id) -> None:
+    entries, _, _ = read(dump(page("A", revision("x")), about=about))
+    assert entries["A"].id == id
+
+
 def test_addresses_are_whole_or_not_there(read) -> None:
     about = "<base>https://w.example/wiki/Main_Page</base>"
     titles = ["Velmora (car)", "考" * 80]

@@ -101,7 +101,7 @@ def _line(number: int, page: Page, markup: BoundedReader, site: Site, report: Im
     return GoodLine(
         number,
         Entry(
-            id=f"wiki/{page.number}",
+            id="/".join(part for part in ("wiki", site.id, str(page.number)) if part),
             title=page.title,
             kind=article.kind,
             text=article.text,

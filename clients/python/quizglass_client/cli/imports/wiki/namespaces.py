@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 ARTICLES, PROJECT, FILE, CATEGORY = 0, 4, 6, 14
 """Numbers of namespaces that every wiki has."""
@@ -42,6 +43,7 @@ _NAMES_BY_LANGUAGE = {  # besides those that every wiki has
     "ヘルプ 12, カテゴリ 14",
     "zh": "讨论 1, 討論 1, 用户 2, 用戶 2, 文件 6, 檔案 6, 图像 6, 模板 10, 帮助 12, 說明 12, 分类 14, 分類 14",
 }
+_NOT_IN_IDS, _LONGEST_SITE = re.compile(r"[^A-Za-z0-9._:-]+"), 100
 _MOST_NAMESPACES = 1_000  # of one wiki, that it names; the largest have some hundred
 _REDIRECT = re.compile(r"\s*#\s*(?P<word>[^\W\d]+)\s*:?\s*\[\[[^\[\]]+\]\](?P<rest>[^\n]*)")
 _REDIRECTS = re.compile(
@@ -58,9 +60,17 @@ class Site:
 
     base: str = ""
     """Address of its articles, without the last "/"."""
+    database: str = ""
+    """What the wiki's own farm calls it, such as "enwiki"."""
     name: str = ""
     language: str = ""
     namespaces: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """What tells its pages from another wiki's of the same numbers; empty where the dump says nothing of itself."""
+        said = self.database or urlsplit(self.base).netloc
+        return _NOT_IN_IDS.sub("-", said)[:_LONGEST_SITE].strip("-")
 
     def add_namespace(self, name: str, number: int) -> None:
         """The dump says a name of a namespace."""

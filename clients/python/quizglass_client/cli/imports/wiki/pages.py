@@ -89,6 +89,8 @@ def read_pages(file: BinaryIO, site: Site) -> Iterator[Page]:
                 _read_page(page, tag, element)
             case "base", [_, "siteinfo"]:
                 site.base = (element.text or "").rpartition("/")[0]
+            case "dbname", [_, "siteinfo"]:
+                site.database = element.text or ""
             case "sitename", [_, "siteinfo"]:
                 site.name = element.text or ""
             case "namespace", [_, "siteinfo", "namespaces"] if element.text:
