@@ -21,6 +21,6 @@ def show_page(console: Console, address: str, *, later: str, stay: bool) -> None
     if not stay:
         console.print(f"That ends with this demo; {later}")
         return
-    console.print("The server goes on for it until you press Ctrl+C.")
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):  # which may come as soon as the line is there
+        console.print("The server goes on for it until you press Ctrl+C.")
         signal.pause()
