@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from quizglass_export.errors import ExportError
-from quizglass_export.written_graphs.efficientnet_lite import CLASSES, DIMENSION
+from quizglass_export.written_graphs.efficientnet_lite import CLASSES, FEATURES, LOOKS
 
 _STAGES = (
     *((1, 3, 1, 1, 32, 16), (2, 3, 2, 6, 16, 24), (2, 5, 2, 6, 24, 40), (3, 3, 2, 6, 40, 80)),
@@ -58,7 +58,7 @@ class _Block(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """`pixel_values` [B, 3, 224, 224] to pooled features [B, 1280]."""
+    """`pixel_values` [B, 3, 224, 224] to a vector of features and classes [B, 2280]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,10 +69,17 @@ class EfficientNetLite0(nn.Module):
             for at in range(count)
         ]
         self._blocks = nn.Sequential(*blocks)
-        self._conv_head, self._bn1 = _convolution(320, DIMENSION), _norm(DIMENSION)
+        self._conv_head, self._bn1 = _convolution(320, FEATURES), _norm(FEATURES)
+        self._fc = nn.Linear(FEATURES, CLASSES)
 
     def forward(self, pixel_values: Tensor) -> Tensor:
-        """Pooled features, float32 [B, 1280], of `pixel_values` [B, 3, H, W]."""
+        """Vectors of length one, float32 [B, 2280], of `pixel_values` [B, 3, 224, 224]."""
+        features = self._features(pixel_values)
+        classes = self._fc(features).softmax(1).sqrt()
+        looks = functional.normalize(features)
+        return torch.cat([LOOKS**0.5 * looks, (1 - LOOKS) ** 0.5 * classes], 1)
+
+    def _features(self, pixel_values: Tensor) -> Tensor:
         features = self._blocks(functional.relu6(self._bn0(self._conv_stem(pixel_values))))
         pooled: Tensor = functional.relu6(self._bn1(self._conv_head(features))).mean((2, 3))
         return pooled
@@ -81,27 +88,22 @@ class EfficientNetLite0(nn.Module):
 class Classifier(EfficientNetLite0):
     """`pixel_values` [B, 3, 224, 224] to logits [B, 1000]."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._fc = nn.Linear(DIMENSION, CLASSES)
-
     def forward(self, pixel_values: Tensor) -> Tensor:
         """Logits, float32 [B, 1000], of ImageNet's classes for `pixel_values` [B, 3, 224, 224]."""
-        logits: Tensor = self._fc(super().forward(pixel_values))
+        logits: Tensor = self._fc(self._features(pixel_values))
         return logits
 
 
 def load(path: Path, kind: type[EfficientNetLite0] = EfficientNetLite0) -> EfficientNetLite0:
-    """The model with a checkpoint's weights; of an encoder the classifier's are left out.
+    """The model with a checkpoint's weights.
 
     Raises:
         ExportError: the weights are another model's.
     """
     weights: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     model = kind()
-    own = {key: value for key, value in weights.items() if kind is Classifier or not key.startswith("_fc.")}
     try:
-        model.load_state_dict(own)
+        model.load_state_dict(weights)
     except RuntimeError as error:
         raise ExportError(f"{path}: not the weights of EfficientNet-Lite0: {error}") from error
     return model.eval()
