@@ -19,7 +19,7 @@ from quizglass.session import CaptureFault, CaptureScore
 from quizglass_server.domain.turns import RGB
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.shared.wordgate import fitted
-from quizglass_server.session.coaching.statistics import SIDE, border, statistics
+from quizglass_server.session.coaching.statistics import COUNT, SIDE, border, statistics
 
 WEIGHTS = Path(__file__).with_name("layer.json")
 FAULTS = (
@@ -77,9 +77,8 @@ class CaptureCoach:
             self._thresholds = np.asarray([layer["thresholds"][fault] for fault in FAULTS], np.float32)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BundleError(f"{path}: is no layer of capture faults: {error}") from error
-        expected = len(statistics(np.zeros((32, 32, 3), np.uint8)))
-        if self._weights.shape != (len(FAULTS), expected) or self._mean.shape != (expected,):
-            raise BundleError(f"{path}: weights have the shape {self._weights.shape}, not {(len(FAULTS), expected)}")
+        if self._weights.shape != (len(FAULTS), COUNT) or self._mean.shape != (COUNT,):
+            raise BundleError(f"{path}: weights have the shape {self._weights.shape}, not {(len(FAULTS), COUNT)}")
 
     def logits(self, pixels: RGB) -> NDArray[np.float32]:
         """How much a picture looks as if it had each of FAULTS: float32 [6]."""

@@ -16,7 +16,7 @@ from quizglass_lab.coaching.fit import FALSE_ALARMS, limits
 from quizglass_lab.coaching.samples import CLEAN, samples
 from quizglass_server.errors import BundleError
 from quizglass_server.session.coaching.coach import FAULTS, WEIGHTS, CaptureCoach
-from quizglass_server.session.coaching.statistics import flat_grain, statistics
+from quizglass_server.session.coaching.statistics import COUNT, flat_grain, statistics
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_a_fault_comes_with_advice_and_all_scores(coach):
 def test_any_picture_has_the_same_numbers_all_finite(height, width, level):
     numbers = statistics(np.full((height, width, 3), level, np.uint8))
     assert np.isfinite(numbers).all()
-    assert numbers.shape == statistics(np.zeros((32, 32, 3), np.uint8)).shape
+    assert numbers.shape == (COUNT,)
 
 
 @pytest.mark.parametrize("size", [(160, 120), (1280, 720)])
