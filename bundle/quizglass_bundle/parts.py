@@ -61,7 +61,7 @@ class Scorer(Batched):
     model: GraphFile
     tokenizer: TokenizerFile
     prompt: FileName
-    """Template of what the model reads."""
+    """Template of the model's text."""
     labels: Labels
     """Pairs of name and text, in the order of the logits or of `rows`; each text is one token, and each another."""
     rows: Rows | None = None
