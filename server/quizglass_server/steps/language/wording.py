@@ -19,8 +19,9 @@ def _letters() -> str:
     return rf"[^\W\d_]+(?:[{marks}]+[^\W\d_]*)*"
 
 
+_LETTERS = _letters()
 # A number keeps its inner separators (3.5, 1,000); a word keeps its inner apostrophe (don't).
-_WORD = re.compile(rf"\d+(?:[.,]\d+)*|{_letters()}(?:['\u2019]{_letters()})*")
+_WORD = re.compile(rf"\d+(?:[.,]\d+)*|{_LETTERS}(?:['\u2019]{_LETTERS})*")
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _TITLES_OF_PEOPLE = {"mr", "mrs", "ms", "miss", "dr", "prof", "aunt", "uncle", "i", "i'm", "i've", "i'd", "i'll"}
