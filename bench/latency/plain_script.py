@@ -22,7 +22,8 @@ from tokenizers import Tokenizer
 from quizglass_server.engines.generator.process.programs import find_program
 
 _MEAN, _STD = np.array([0.4815, 0.4578, 0.4082]), np.array([0.2686, 0.2613, 0.2758])
-_SIDE, _PASSAGES = 112, 3
+_SIDE, _PASSAGES, _MIDDLE = 112, 3, 0.5
+"""Pixels of a side as the models take them; passages shown; share of each side that the middle of a picture is."""
 
 
 class PlainScript:
@@ -30,22 +31,22 @@ class PlainScript:
 
     def __init__(self, bundle: Path, world: Path) -> None:
         self._bundle, self._world = bundle, world
-        self._pictures = onnxruntime.InferenceSession(str(bundle / "image_encoder/model.onnx"))
-        self._texts = onnxruntime.InferenceSession(str(bundle / "text_encoder/model.onnx"))
+        self._pictures, self._texts = _session(bundle / "image_encoder"), _session(bundle / "text_encoder")
         self._tokenizer = Tokenizer.from_file(str(bundle / "text_encoder/tokenizer.json"))
         self._tokenizer.enable_truncation(128)
 
     def __enter__(self) -> Self:
         """Index the world and start llama-server."""
-        self._names, self._passages = list[str](), list[str]()
+        self._shown, self._passages = list[tuple[str, str]](), list[str]()
         pictures, passages = list[Any](), list[Any]()
         for line in (self._world / "entries.jsonl").read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
             for place in entry["pictures"]:
-                self._names.append(f"{entry['title']}: {entry['caption']}")
-                pictures.append(self._seen((self._world / place).read_bytes()))
-            self._passages.append(f"{entry['title']}: {entry['text']}")
-            passages.append(self._read(self._passages[-1]))
+                self._shown.append((entry["title"], entry["caption"]))
+                pictures.append(self._seen(_opened((self._world / place).read_bytes())))
+            for paragraph in entry["text"].split("\n\n"):
+                self._passages.append(f"{entry['title']}: {paragraph}")
+                passages.append(self._read(self._passages[-1]))
         self._by_picture, self._by_text = _index(pictures), _index(passages)
         self._folder = TemporaryDirectory()
         socket = Path(self._folder.name) / "x.sock"
@@ -76,14 +77,19 @@ class PlainScript:
         self._folder.cleanup()
 
     def answer(self, question: str, frame: bytes) -> str:
-        """Look everything up, and generate once."""
-        seen = self._names[self._by_picture.knn_query(self._seen(frame), k=1)[0][0][0]]
-        found = [self._passages[at] for at in self._by_text.knn_query(self._read(question), k=_PASSAGES)[0][0]]
-        told = "".join(f"Found: {passage}\n" for passage in found)
-        asked = f"{self._marker}Seen: {seen}\n{told}Question: {question}\n"
+        """Look everything up, the picture whole and its middle, and generate once."""
+        picture = _opened(frame)
+        views = np.stack([self._seen(picture), self._seen(_middle(picture))])
+        labels, distances = self._by_picture.knn_query(views, k=1)
+        title, caption = self._shown[labels[distances.argmin(), 0]]
+        places = self._by_text.knn_query(self._read(f"{question} {title}"), k=_PASSAGES)[0][0]
+        told = "".join(f"Found: {self._passages[at]}\n" for at in places)
+        asked = f"{self._marker}Seen: {title}: {caption}\n{told}Question: {question}\n"
         prompt = f"<|im_start|>user\n{asked}<|im_end|>\n<|im_start|>assistant\nAnswer:"
-        picture = base64.b64encode(_fitted(frame, "PPM")[0]).decode()
-        body = {"prompt": {"prompt_string": prompt, "multimodal_data": [picture]}, "n_predict": 64, "temperature": 0}
+        encoded = io.BytesIO()
+        _fitted(picture).save(encoded, "PPM")
+        shown = base64.b64encode(encoded.getvalue()).decode()
+        body = {"prompt": {"prompt_string": prompt, "multimodal_data": [shown]}, "n_predict": 64, "temperature": 0}
         return str(self._http.post("/completion", json={**body, "stop": ["<|im_end|>"]}).json()["content"]).strip()
 
     def _ready(self) -> bool:
@@ -92,8 +98,8 @@ class PlainScript:
         except httpx.TransportError:
             return False
 
-    def _seen(self, encoded: bytes) -> Any:
-        pixels = (_fitted(encoded, "PPM")[1] / 255.0 - _MEAN) / _STD
+    def _seen(self, picture: Image.Image) -> Any:
+        pixels = (np.asarray(_fitted(picture)) / 255.0 - _MEAN) / _STD
         found = self._pictures.run(
             ["image_embeds"], {"pixel_values": pixels.transpose(2, 0, 1)[None].astype(np.float32)}
         )
@@ -106,15 +112,30 @@ class PlainScript:
         return self._texts.run(["last_hidden_state"], wanted)[0][0].mean(axis=0)
 
 
-def _fitted(encoded: bytes, form: str) -> tuple[bytes, Any]:
-    image = Image.open(io.BytesIO(encoded)).convert("RGB").resize((_SIDE, _SIDE))
-    out = io.BytesIO()
-    image.save(out, form)
-    return out.getvalue(), np.asarray(image)
+def _session(folder: Path) -> onnxruntime.InferenceSession:
+    """A model on one thread: two that wait for each other take longer for models as small as these."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(folder / "model.onnx"), options)
+
+
+def _opened(encoded: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(encoded)).convert("RGB")
+
+
+def _middle(picture: Image.Image) -> Image.Image:
+    width, height = picture.size
+    left, top = int(width * (1 - _MIDDLE) / 2), int(height * (1 - _MIDDLE) / 2)
+    return picture.crop((left, top, width - left, height - top))
+
+
+def _fitted(picture: Image.Image) -> Image.Image:
+    return picture.resize((_SIDE, _SIDE), Image.Resampling.BICUBIC)
 
 
 def _index(vectors: list[Any]) -> Any:
     index = hnswlib.Index("cosine", len(vectors[0]))
-    index.init_index(len(vectors))
+    index.init_index(len(vectors), ef_construction=200, M=16)
     index.add_items(np.stack(vectors))
+    index.set_ef(64)
     return index

@@ -13,7 +13,9 @@ from tests.support.knowledge.backends import free_port
 
 
 @contextmanager
-def plain_server(model: Path, projector: Path | None = None, *, port: int = 0, key: str = "") -> Iterator[str]:
+def plain_server(
+    model: Path, projector: Path | None = None, *, port: int = 0, key: str = "", prefix: str = ""
+) -> Iterator[str]:
     """Serve until the end; its address.
 
     Args:
@@ -21,12 +23,14 @@ def plain_server(model: Path, projector: Path | None = None, *, port: int = 0, k
         projector: of the part that sees.
         port: 0 takes a free one.
         key: what its callers have to know.
+        prefix: what its paths begin with, as behind a proxy that has other servers, too.
     """
     port = port or free_port()
     seeing = [] if projector is None else ["--mmproj", str(projector)]
     # One thread, as tests run ours: other sums come of other divisions of the work.
     flags = ["--parallel", "1", "--ctx-size", "8192", "--threads", "1", "--threads-batch", "1"]
     command = [*find_program().command, "--model", str(model), *seeing, "--host", "127.0.0.1", "--port", str(port)]
+    flags += ["--api-prefix", prefix] if prefix else []
     environment = {"LLAMA_API_KEY": key} if key else {}
     process = subprocess.Popen(
         [*command, *flags], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -48,7 +52,7 @@ def plain_server(model: Path, projector: Path | None = None, *, port: int = 0, k
     try:
         listening.wait(60)
         assert process.poll() is None, "".join(said[-10:])
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}{prefix}"
     finally:
         process.kill()
         process.wait()

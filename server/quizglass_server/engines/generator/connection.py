@@ -18,8 +18,10 @@ from time import monotonic
 
 import h11
 
+from quizglass.hosts import host_and_port
 from quizglass_server.observe import tracing
 
+_HTTP, _HTTPS = 80, 443
 _CHUNK = 1 << 16
 _CROWDED_S, _CROWDED_EVERY_S = 30.0, 0.005
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
@@ -57,10 +59,21 @@ class Address:
     tls: ssl.SSLContext | None = None
     headers: Mapping[str, str] | None = None
     """Sent with every request, such as Authorization."""
+    path: str = ""
+    """What stands in front of the path of every request, where the server is not at the root."""
 
     def __str__(self) -> str:
         """As logs and errors name it."""
-        return f"unix:{self.socket}" if self.socket else f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
+        scheme = "https" if self.tls else "http"
+        return f"unix:{self.socket}" if self.socket else f"{scheme}://{host_and_port(self.host, self.port)}{self.path}"
+
+    @property
+    def authority(self) -> str:
+        """The header Host (RFC 9110, 7.2): with the port unless it is the scheme's own; a socket has none."""
+        if self.socket is not None:
+            return "localhost"
+        own = _HTTPS if self.tls else _HTTP
+        return host_and_port(self.host, self.port).removesuffix(f":{own}")
 
     async def opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A new connection; raises OSError."""
@@ -254,9 +267,9 @@ class HttpConnections:
             raise ConnectionLost(message, ours=error.errno in _EXHAUSTED) from error
 
     async def _ask(self, connection: _HttpConnection, method: str, path: str, body: bytes) -> Response:
-        headers = {"Host": self.address.host, "Content-Type": "application/json", "Content-Length": str(len(body))}
+        headers = {"Host": self.address.authority, "Content-Type": "application/json", "Content-Length": str(len(body))}
         headers |= {**(self.address.headers or {}), **tracing.outgoing()}
-        await connection.send(h11.Request(method=method, target=path, headers=list(headers.items())), body)
+        await connection.send(h11.Request(method=method, target=self.address.path + path, headers=list(headers.items())), body)
         while not isinstance(event := await connection.event(), h11.Response):
             if isinstance(event, h11.ConnectionClosed):
                 raise ConnectionLost("the server left before it answered")

@@ -69,8 +69,7 @@ class SearxNg:
         where = generator_address(keys.url)
         warn_when_in_clear(keys.url)
         tls = ssl.create_default_context() if where.scheme == "https" else None
-        self._path = where.path
-        self._connections = HttpConnections(Address(host=where.host, port=where.port, tls=tls))
+        self._connections = HttpConnections(Address(host=where.host, port=where.port, tls=tls, path=where.path))
 
     async def search_text(self, query: TextQuery, limit: int) -> Sequence[Passage]:
         """Infoboxes, then results in the instance's order."""
@@ -80,7 +79,7 @@ class SearxNg:
         wanted = {"q": words, "format": "json", "categories": self._keys.categories}
         asked = urlencode(wanted | {"language": self._keys.language})
         try:
-            async with self._connections.request("GET", f"{self._path}/search?{asked}") as response:
+            async with self._connections.request("GET", f"/search?{asked}") as response:
                 if response.status == HTTPStatus.FORBIDDEN:
                     raise SourceError("it refuses JSON (403); add json to search.formats in its settings.yml")
                 if not response.ok:

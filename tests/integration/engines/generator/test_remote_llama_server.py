@@ -81,6 +81,17 @@ async def test_it_answers_as_a_process_of_this_servers_own(files: GivenOptions) 
             await generator.forget()
 
 
+async def test_it_is_asked_below_the_path_that_it_has(files: GivenOptions) -> None:
+    assert files.generator is not None
+    with plain_server(files.generator, files.projector, prefix="/glasses/llm") as address:
+        async with reached(address) as generators:
+            assert generators.facts.native
+            generator = await elsewhere(generators)
+            assert await written(generator) != ""
+            await generator.prepare(Picture(b"shown", PIXELS))
+            await generator.forget()
+
+
 async def test_asked_by_openais_api_alone_it_answers_the_same(files: GivenOptions) -> None:
     """A real server of that API, of which this one knows nothing else: its answers, probabilities and refusals."""
     question = "What is this?"

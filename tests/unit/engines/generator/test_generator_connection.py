@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -75,6 +76,27 @@ async def test_headers_of_the_address_are_sent_with_every_request(server: Server
     server.answers = [OK]
     assert await got(HttpConnections(Address(socket=server.path, headers={"Authorization": "Bearer x"}))) == b"ok"
     assert b"Authorization: Bearer x\r\n" in server.heads[0]
+
+
+async def test_the_path_of_the_address_stands_in_front_of_that_of_every_request(server: Server) -> None:
+    server.answers = [OK]
+    assert await got(HttpConnections(Address(socket=server.path, path="/llm"))) == b"ok"
+    assert server.heads[0].startswith(b"POST /llm/ HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize(
+    ("address", "authority"),
+    [
+        (Address(host="example.org", port=8080), "example.org:8080"),
+        (Address(host="example.org", port=80), "example.org"),
+        (Address(host="example.org", port=80, tls=ssl.create_default_context()), "example.org:80"),
+        (Address(host="example.org", port=443, tls=ssl.create_default_context()), "example.org"),
+        (Address(host="::1", port=8080), "[::1]:8080"),
+        (Address(socket=Path("x.sock")), "localhost"),
+    ],
+)
+def test_the_host_is_named_with_its_port_unless_that_is_the_usual_one(address: Address, authority: str) -> None:
+    assert address.authority == authority
 
 
 async def test_leaving_a_response_closes_its_connection(server: Server) -> None:

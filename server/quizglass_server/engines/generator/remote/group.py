@@ -251,4 +251,4 @@ def _lost(facts: Facts) -> Iterator[str]:
 
 def _reached(address: GeneratorAddress, headers: dict[str, str] | None) -> Address:
     tls = ssl.create_default_context() if address.scheme == "https" else None
-    return Address(host=address.host, port=address.port, tls=tls, headers=headers)
+    return Address(host=address.host, port=address.port, tls=tls, headers=headers, path=address.path)

@@ -58,17 +58,15 @@ class OpenAiClient:
 
     Args:
         connections: to the server.
-        base: path before `/v1`; usually empty.
         model: which of its models is asked.
         tells: whether it tells probabilities. Where it does not, those of written tokens are 0.
         more: further keys of each request, that this server knows.
     """
 
     def __init__(
-        self, connections: HttpConnections, base: str, model: str, *, tells: bool, more: Mapping[str, Any] | None = None
+        self, connections: HttpConnections, model: str, *, tells: bool, more: Mapping[str, Any] | None = None
     ) -> None:
         self._connections = connections
-        self._path = base + COMPLETIONS
         self.tells = tells
         self._fixed = {"model": model, "temperature": TEMPERATURE, **(more or {})}
         self.grammar = ""
@@ -156,7 +154,7 @@ class OpenAiClient:
         content = await asyncio.to_thread(_encoded, {**self._fixed, **body})
         handed("generator", len(content))
         with self._named():
-            request = self._connections.request("POST", self._path, content)
+            request = self._connections.request("POST", COMPLETIONS, content)
             response = await _within(urgency, request.__aenter__())
             try:
                 if not response.ok:

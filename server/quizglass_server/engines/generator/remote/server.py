@@ -153,7 +153,7 @@ class RemoteServer:
         try:
             async with (
                 asyncio.timeout(_LOOK_S),
-                self._connections.request("GET", self.address.path + path) as response,
+                self._connections.request("GET", path) as response,
             ):
                 content = await response.document()
         except TimeoutError:
@@ -215,7 +215,7 @@ class RemoteServer:
         raise EngineFailed(f"{self.address} answers no question: {refusal}")
 
     def _openai(self, listed: ListedModel, tells: bool, more: Mapping[str, Any]) -> OpenAiClient:
-        return OpenAiClient(self._connections, self.address.path, listed.id, tells=tells, more=more)
+        return OpenAiClient(self._connections, listed.id, tells=tells, more=more)
 
 
 async def _grammar_followed(client: OpenAiClient, keys: Sequence[str]) -> str:
