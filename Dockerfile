@@ -68,9 +68,11 @@ COPY clients/python ./clients/python
 RUN extras=onnx,tls,web; [ "$LLAMA" = none ] || extras="$extras,llama"; \
     /opt/quizglass/bin/pip install --no-cache-dir ".[$extras]"
 # Symbols for debuggers, and packages' own tests, are a tenth of it. What lies in *.libs was patched, and breaks by that.
+# Converters of models, and what downloads them (a dependency of tokenizers that this server never calls), are 30 MB.
 RUN find /opt/quizglass -name '*.so*' -type f -not -path '*.libs/*' -exec strip --strip-unneeded {} + \
-    && find /opt/quizglass -type d -name tests -prune -exec rm -r {} + \
-    && /opt/quizglass/bin/pip uninstall --yes --quiet setuptools pip
+    && find /opt/quizglass -type d \( -name tests -o -path '*/onnxruntime/quantization' -o -path '*/onnxruntime/tools' \
+        -o -path '*/onnxruntime/transformers' \) -prune -exec rm -r {} + \
+    && /opt/quizglass/bin/pip uninstall --yes --quiet fsspec hf-xet huggingface-hub setuptools pip
 
 FROM ${BASE} AS cpu
 # hadolint ignore=DL3008

@@ -32,8 +32,9 @@ from quizglass_export.checkpoints.source import Source
 from quizglass_export.graphs.card_decoder import card_vision_scorer
 from quizglass_export.graphs.card_operators import settle
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.onnx.file import load_model, save_model, write_onnx
+from quizglass_export.onnx.file import load_model, save_model
 from quizglass_export.onnx.scorer_inputs import scorer_batch
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.parity import Floats, Inputs, as_array, session
 from quizglass_export.roles.shared.card_scorers import write_for_cuda
 from quizglass_export.roles.shared.samples import ParitySample, random_samples

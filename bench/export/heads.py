@@ -25,7 +25,8 @@ from quizglass_bundle.inputs.vision_inputs import patch_grid
 from quizglass_bundle.parts import VisionScorer as Planner
 from quizglass_export.graphs.attention import causal_masks
 from quizglass_export.graphs.scorer_vl import VisionScorer
-from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.onnx.file import halve_weights
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.parity import Inputs, session
 from quizglass_export.roles.shared.scorers import VISION_AXES, VisionPrompts
 

@@ -21,9 +21,9 @@ from bench.results import against
 from bench.sections import Part
 from quizglass_export.graphs.card_decoder import card_vision_scorer
 from quizglass_export.graphs.card_operators import picture_attention
-from quizglass_export.onnx.file import write_onnx
 from quizglass_export.onnx.optimum_encoders import write_image_encoder, write_text_encoder
 from quizglass_export.onnx.precision import fuse_encoder, to_float16
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.roles.shared.scorers import ONE_PROMPT
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature

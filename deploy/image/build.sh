@@ -23,7 +23,9 @@ if ! buildah inspect --type image localhost/quizglass-base >/dev/null 2>&1; then
     for file in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/pip.conf /etc/ssl/certs /usr/local/share/ca-certificates; do
         [ ! -e "$file" ] || cp --recursive --parents "$file" "$scratch/root"
     done
-    rm --recursive --force "$scratch"/root/var/{cache,lib/apt/lists}/* "$scratch"/root/usr/share/{doc,man,locale}/*
+    # Nor tables of other encodings, which Python has its own of.
+    rm --recursive --force "$scratch"/root/var/{cache,lib/apt/lists}/* "$scratch"/root/usr/share/{doc,man,locale}/* \
+        "$scratch"/root/usr/lib/*-linux-gnu/gconv
     base=$(buildah from scratch)
     buildah add --quiet "$base" "$scratch/root" / >/dev/null
     buildah commit --quiet --rm "$base" localhost/quizglass-base >/dev/null

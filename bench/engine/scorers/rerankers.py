@@ -124,8 +124,8 @@ def _export(model: Any, labels: list[int] | None, path: Path) -> None:
     """The scorer as the project exports it, or with labels None the model with all its logits."""
     import torch
 
-    from quizglass_export.onnx.file import write_onnx
     from quizglass_export.onnx.scorer_file import write_text_scorer
+    from quizglass_export.onnx.tracing import write_onnx
 
     if labels is not None:
         write_text_scorer(model, labels, path)

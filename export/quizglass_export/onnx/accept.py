@@ -12,8 +12,9 @@ import numpy as np
 
 from quizglass_export.checks import CARD_PRECISIONS, Acceptance, CardPrecision, Check, Precision, at_most, share
 from quizglass_export.onnx.file import halve_weights, part_weights
-from quizglass_export.onnx.precision import fuse_encoder, to_float16, to_int8, to_weight_only
+from quizglass_export.onnx.precision import fuse_encoder, to_float16, to_int8
 from quizglass_export.onnx.quantise import quantise_products
+from quizglass_export.onnx.weight_only import to_weight_only
 from quizglass_export.parity import BATCHES, Floats, Inputs, scored, session
 
 Feed = Callable[[Sequence[int]], Inputs]

@@ -1,18 +1,14 @@
-"""Writing ONNX files: tracing a module, and storing weights in half the bytes where nothing is lost by it."""
+"""ONNX files: reading and writing them, and storing weights in half the bytes where nothing is lost by it."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 
 import numpy as np
 import onnx
-import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from torch import Tensor, nn
 
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.rotary import DOMAIN
@@ -26,36 +22,6 @@ _HALF = ".half"
 """What the names of weights in half the bytes end with."""
 _LARGE = 1 << 26
 """Bytes of a model file from which on its weights lie beside it."""
-
-
-def write_onnx(
-    module: nn.Module,
-    inputs: Mapping[str, Tensor],
-    dynamic: Mapping[str, Mapping[int, str]],
-    output: str | Sequence[str],
-    path: Path,
-) -> None:
-    """Trace a module to an ONNX file.
-
-    Args:
-        module: in evaluation mode; its forward takes `inputs` in order.
-        inputs: an example of each input by name, with a batch of two or more so that no axis collapses.
-        dynamic: names of the dynamic axes of each input and of the output.
-        output: name of the only output, or of several.
-        path: file to write.
-    """
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # the tracer warns of every Python value that is meant to be a constant
-        torch.onnx.export(
-            module,
-            tuple(inputs.values()),
-            str(path),
-            input_names=list(inputs),
-            output_names=[output] if isinstance(output, str) else list(output),
-            dynamic_axes={name: dict(axes) for name, axes in dynamic.items()},
-            opset_version=OPSET,
-            dynamo=False,
-        )
 
 
 def halve_weights(path: Path) -> int:

@@ -12,7 +12,8 @@ from optimum.exporters.onnx import model_configs, onnx_export_from_model
 from torch import Tensor, nn
 
 from quizglass_export.graphs.attention import causal_masks
-from quizglass_export.onnx.file import OPSET, write_onnx
+from quizglass_export.onnx.file import OPSET
+from quizglass_export.onnx.tracing import write_onnx
 
 _ROWS = {0: "batch", 1: "sequence"}
 _TEXT_CONFIGS = {

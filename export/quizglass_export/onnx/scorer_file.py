@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from quizglass_export.graphs.scorer_text import SharingTextScorer
-from quizglass_export.onnx.file import write_onnx
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.parity import Inputs, session
 
 OUTPUTS = ("logits", "present")

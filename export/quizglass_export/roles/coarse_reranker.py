@@ -10,7 +10,8 @@ from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_bundle.parts import CoarseRerankerPart
 from quizglass_export.checks import Check
 from quizglass_export.graphs.q_former import QFormerQuestion, QFormerText
-from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.onnx.file import halve_weights
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
 from quizglass_export.roles.shared.entry import QFormer
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type

@@ -16,8 +16,9 @@ from quizglass_bundle.parts import DetectorPart
 from quizglass_export.checks import CardPrecision, Check, at_most
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
-from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.onnx.file import halve_weights
 from quizglass_export.onnx.precision import to_float16
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.parity import Inputs, as_array, session
 from quizglass_export.roles.shared.entry import FromCheckpoint
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size

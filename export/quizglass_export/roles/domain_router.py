@@ -17,7 +17,8 @@ from quizglass_export.checkpoints.loading import check_finite, read_config
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.q_former import QFormerClassifier
-from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.onnx.file import halve_weights
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.parity import Inputs, as_array, check_scorer
 from quizglass_export.roles.shared.entry import QFormer
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type

@@ -6,8 +6,8 @@ cost nothing and need no package. Values of labels are words of this program or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class Metric:
     help: str
     labels: tuple[str, ...] = ()
     _bound: Any = None
+    _children: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    """What counts for each combination of labels: prometheus-client takes a lock to find it, for every record."""
 
     def __post_init__(self) -> None:
         EVERY[self.name] = self
@@ -36,8 +38,17 @@ class Metric:
         """Its type, as Prometheus has it."""
         return type(self).__name__.lower()
 
-    def _of(self, labels: Sequence[str]) -> Any:
-        return self._bound.labels(*labels) if labels else self._bound
+    def bind(self, made: Any) -> None:
+        """Record by this from now on."""
+        self._bound = made
+        self._children.clear()
+
+    def _of(self, labels: tuple[str, ...]) -> Any:
+        if not labels:
+            return self._bound
+        if (child := self._children.get(labels)) is None:
+            child = self._children[labels] = self._bound.labels(*labels)
+        return child
 
 
 class Counter(Metric):
@@ -163,6 +174,6 @@ def collect() -> CollectorRegistry:
     }
     for metric in EVERY.values():
         buckets = {"buckets": _FAST} if metric.kind == "histogram" else {}
-        metric._bound = kinds[metric.kind](metric.name, metric.help, metric.labels, registry=registry, **buckets)
+        metric.bind(kinds[metric.kind](metric.name, metric.help, metric.labels, registry=registry, **buckets))
     prometheus.ProcessCollector(registry=registry)
     return registry

@@ -16,10 +16,11 @@ from quizglass_export.checks import Acceptance  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.graphs.scorer_text import TextScorer  # noqa: E402
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer  # noqa: E402
-from quizglass_export.onnx.file import write_onnx  # noqa: E402
-from quizglass_export.onnx.precision import pack_blocks, to_float16, to_int8, to_weight_only  # noqa: E402
+from quizglass_export.onnx.precision import to_float16, to_int8  # noqa: E402
 from quizglass_export.onnx.quantise import quantise_products  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
+from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
+from quizglass_export.onnx.weight_only import pack_blocks, to_weight_only  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.shared.scorers import TEXT_AXES  # noqa: E402
 
@@ -139,7 +140,7 @@ def test_blocks_hold_each_weight_within_one_step(rows: int, columns: int, bits: 
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_onnx_runtime_reads_the_blocks_as_they_were_written(tmp_path: Path, bits: int) -> None:
-    from quizglass_export.onnx.precision import to_weight_only
+    from quizglass_export.onnx.weight_only import to_weight_only
 
     module = torch.nn.Linear(96, 64)
     path = tmp_path / "m.onnx"
@@ -153,7 +154,7 @@ def test_onnx_runtime_reads_the_blocks_as_they_were_written(tmp_path: Path, bits
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_tables_of_rows_are_stored_in_a_byte_a_number(tmp_path: Path, bits: int) -> None:
-    from quizglass_export.onnx.precision import to_weight_only
+    from quizglass_export.onnx.weight_only import to_weight_only
 
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Embedding(200, 64), torch.nn.LayerNorm(64))

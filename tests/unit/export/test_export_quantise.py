@@ -10,8 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.onnx.quantise import ALONE, ROWS, quantise_products  # noqa: E402
+from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_server.roles.shared import shared_prompts  # noqa: E402
 

@@ -12,8 +12,8 @@ pytest.importorskip("transformers")
 from quizglass_bundle.fields import Patched  # noqa: E402
 from quizglass_bundle.inputs.vision_inputs import patch_grid, patches  # noqa: E402
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer  # noqa: E402
-from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
+from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
 from quizglass_export.parity import check_scorer, session  # noqa: E402
 from quizglass_export.roles.shared.scorers import SEVERAL, VISION_AXES  # noqa: E402
 from tests.support.bundles.tiny_vision_scorers import IMAGE, LABELS, made, pictured  # noqa: E402

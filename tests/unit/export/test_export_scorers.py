@@ -13,9 +13,10 @@ from quizglass_export.checks import at_least, at_most  # noqa: E402
 from quizglass_export.gguf.drift import drift  # noqa: E402
 from quizglass_export.graphs.scorer_text import TextScorer  # noqa: E402
 from quizglass_export.graphs.scorer_vl import VisionScorer  # noqa: E402
-from quizglass_export.onnx.file import halve_weights, write_onnx  # noqa: E402
+from quizglass_export.onnx.file import halve_weights  # noqa: E402
 from quizglass_export.onnx.scorer_file import without_past, write_text_scorer  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
+from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
 from quizglass_export.parity import check_scorer, check_vectors, session  # noqa: E402
 from tests.support.bundles import tiny_vision_scorers  # noqa: E402
 from tests.support.bundles.tiny_vision_scorers import IMAGE, LABELS, qwen2_5_vl  # noqa: E402

@@ -15,7 +15,7 @@ from transformers.models.grounding_dino import modeling_grounding_dino  # noqa: 
 
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks, phrase_masks  # noqa: E402
 from quizglass_export.graphs.q_former import QFormerClassifier, QFormerQuestion, QFormerText  # noqa: E402
-from quizglass_export.onnx.file import write_onnx  # noqa: E402
+from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import blip2, grounding_dino, owlv2  # noqa: E402
 

@@ -10,7 +10,7 @@ from quizglass_export.checkpoints.source import LibrarySource
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision
-from quizglass_export.onnx.file import write_onnx
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.roles.image_encoder import LibraryImageEncoder, compare_vectors, pixels
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 

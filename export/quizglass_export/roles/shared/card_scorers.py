@@ -14,8 +14,8 @@ from quizglass_export.checkpoints.merged import MergedWeights
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.decoder import STATIC_ROPE
 from quizglass_export.graphs.scorer_text import TextScorer
-from quizglass_export.onnx.file import write_onnx
 from quizglass_export.onnx.precision import to_float16
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.written_graphs.card_scorer import CardScorer, DecoderShape, Rotary
 
 AXES = {

@@ -28,9 +28,9 @@ from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.graphs.scorer_text import SharingTextScorer
 from quizglass_export.onnx import scorer_file
 from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer, latency
-from quizglass_export.onnx.file import write_onnx
 from quizglass_export.onnx.scorer_file import without_past
 from quizglass_export.onnx.scorer_inputs import scorer_batch
+from quizglass_export.onnx.tracing import write_onnx
 from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
 from quizglass_export.roles.shared.card_scorers import write_for_cuda, write_for_tensorrt
 from quizglass_export.roles.shared.entry import Scorer

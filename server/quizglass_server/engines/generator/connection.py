@@ -269,7 +269,9 @@ class HttpConnections:
     async def _ask(self, connection: _HttpConnection, method: str, path: str, body: bytes) -> Response:
         headers = {"Host": self.address.authority, "Content-Type": "application/json", "Content-Length": str(len(body))}
         headers |= {**(self.address.headers or {}), **tracing.outgoing()}
-        await connection.send(h11.Request(method=method, target=self.address.path + path, headers=list(headers.items())), body)
+        await connection.send(
+            h11.Request(method=method, target=self.address.path + path, headers=list(headers.items())), body
+        )
         while not isinstance(event := await connection.event(), h11.Response):
             if isinstance(event, h11.ConnectionClosed):
                 raise ConnectionLost("the server left before it answered")

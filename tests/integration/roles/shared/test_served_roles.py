@@ -26,7 +26,7 @@ from quizglass_bundle.inputs.vision_inputs import channels, fit  # noqa: E402
 from quizglass_bundle.parts import DetectorPart  # noqa: E402
 from quizglass_client import Client, Entry  # noqa: E402
 from quizglass_client.local import LocalServer  # noqa: E402
-from quizglass_export.onnx.file import write_onnx  # noqa: E402
+from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
 from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402

@@ -79,6 +79,8 @@ async def test_it_is_written_without_pytorch_and_its_answers_are_quotes(
     assert set(json.loads((tmp_path / "parity.json").read_text())["compared"]) == set(bundle.manifest.files) - {
         "parity.json"
     }
+    compared = json.loads((tmp_path / "parity.json").read_text())["checks"]
+    assert "smallest cosine to float32" in [check["measure"] for check in compared]
     models = await load_models(bundle, EngineOptions())
     try:
         assert models[TEXTS] is not None

@@ -14,9 +14,9 @@ from quizglass_bundle.inputs.prompts import PromptTokenizer  # noqa: E402
 from quizglass_bundle.inputs.vision_inputs import image_span, patch_grid  # noqa: E402
 from quizglass_export.graphs.card_decoder import card_vision_scorer  # noqa: E402
 from quizglass_export.graphs.qwen_vl import vision_scorer  # noqa: E402
-from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.onnx.precision import to_float16  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
+from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.shared.scorers import ONE_PROMPT  # noqa: E402
 from tests.support.bundles import tiny_qwen  # noqa: E402
