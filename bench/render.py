@@ -76,18 +76,27 @@ _PAGES = {
 _SYSTEMS = {
     "none": "nothing looked up",
     "both": "always the picture and text",
-    "planning-agent+": "planning agent",
+    "planning-agent+": "planning agent+",
     "adaptive": "adaptive, the default",
-    "cogplanner-sequential+": "CogPlanner",
-    "omnisearch+": "OmniSearch",
-    "core-mmrag+": "CoRe-MMRAG",
-    "qa-dragon+": "QA-Dragon",
+    "cogplanner-sequential+": "CogPlanner+, sequential",
+    "omnisearch+": "OmniSearch+",
+    "core-mmrag+": "CoRe-MMRAG+",
+    "qa-dragon+": "QA-Dragon+",
 }
-"""Policies of README's table, and what they are called there."""
+"""Policies of the table that README links to, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- ((?:bench|manifest):[\w-]+|picture|explained|settings|metrics|status) -->$", re.MULTILINE)
 _DEFAULT = "adaptive"
 """The server's own policy, beside which the published ones stand."""
+_LETTER = {
+    "right, %": "right, %",
+    "refused, %": "refused, %",
+    "image searches": "image searches",
+    "text searches": "text searches",
+    "searching by the tariff, s": "searches at 6.4 and 1.4 s, s",
+    "prompt tokens": "prompt tokens",
+}
+"""Figures of the forms to the letter in README's table, and what they are called there."""
 _OF_MOST = re.compile(r"accuracy, [\w+-]+ \(95 %")
 """Rows that tell a policy's accuracy over all questions of a section; those of `planning` come first."""
 _LINK = re.compile(r"\]\(((?:bench|docs)/[^)#\s]+)")
@@ -219,7 +228,7 @@ def unseen() -> str:
 
 
 def systems() -> str:
-    """The published systems and the pipelines without a decision, in the few figures that a reader of README wants."""
+    """The published systems with what is added, and the pipelines without a decision, in a few figures."""
     found = result("accuracy")
     data: Mapping[str, Any] = found["data"] if found else {}
     costs, hops = data.get("costs", {}).get("policies", {}), data.get("rounds", {}).get("hops", {})
@@ -242,6 +251,47 @@ def systems() -> str:
     few = ("right of 120, %", "refused, %", "two lookups, %", "three, %", "image searches", "text searches", "turn, ms")
     head = ("", many, *few)
     return table(head, rows)
+
+
+def letter() -> str:
+    """The systems of that table to the letter, each beside the same with what is added, and why no figure of one table
+    compares with one of the other."""
+    found = result("accuracy")
+    data: Mapping[str, Any] = found["data"] if found else {}
+    measured: Mapping[str, Any] = data.get("published", {})
+    if found is None or not measured:
+        return _not_measured("accuracy")
+    costs, pairs = measured["policies"], {pair.get("ours"): pair for pair in measured["pairs"]}
+    rows = []
+    for policy, title in _SYSTEMS.items():
+        pair = pairs.get(policy, {})
+        if policy == _DEFAULT or pair:
+            forms = [pair["published"], policy] if pair else [policy]
+            right, *others = (" → ".join(_number(costs[form][name]) for form in forms) for name in _LETTER)
+            rows.append((title.replace("+", ""), right, _between(pair, "right"), *others))
+    columns = (f"right of {measured['questions']}, %", "points more", *[*_LETTER.values()][1:])
+    return f"{_which_questions(found)}\n\n{table(('as published → with what is added', *columns), rows)}"
+
+
+def _which_questions(found: Result) -> str:
+    """What sets the questions to the letter apart from those of `systems`, with the default's figure of both."""
+    data, sections = found["data"], found["sections"]
+    old, new = (sections[name]["versions"]["quizglass"] for name in ("planning", "published"))
+    count, share = data["published"]["questions"], data["published"]["policies"][_DEFAULT]["right, %"]
+    most = next(row["value"] for row in found["rows"] if row["name"].startswith(f"accuracy, {_DEFAULT} (95 %"))
+    here, there = (", ".join(map(str, of)) for of in (sections["planning"]["seeds"], data["published"]["worlds"]))
+    page = "docs/policies.md#published-and-with-a-plus"
+    return f"""
+A system with a plus is the published one [with what this server adds]({page}), as version {old} had it under the
+paper's name. The table above has no other form. Below stands the form to the letter → the one with a plus, as version
+{new} has them, on {count} other questions; without lookups these are `no-search` → `none`, with all of them
+`always-both` → `both`. *Points more* is the 95 % interval of the difference. No figure compares with one above:
+`{_DEFAULT}` was right on {_number(most)} % of {data["planning"]["questions"]:,} questions about the worlds {here} with
+version {old}, and on {_number(share)} % ({share * count / 100:.0f}) of {count} about the worlds {there} with version
+{new}. [All {len(data["published"]["pairs"])} published ones]({page}) stand with truthfulness and times on their own
+page, and [old figures beside new ones](docs/lab/benchmarks/accuracy.md#old-figures-beside-new-ones) on that of
+accuracy.
+""".strip()
 
 
 def costs() -> str:
@@ -435,7 +485,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:bars": bars,
     "bench:groups": lambda: shares("groups", "needs"),
     "bench:families": lambda: shares("families", "family"),
-    "bench:systems": systems,
+    "bench:systems": lambda: f"{systems()}\n\n{letter()}",
     "bench:unseen": unseen,
     "bench:costs": costs,
     "bench:published": published,

@@ -1,6 +1,7 @@
 """Systems as their papers publish them, each beside its twin and the default."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from bench.accuracy.sections import published
 from bench.accuracy.several import Turns
 from quizglass_server.policies import POLICIES as SERVED
 from tests.support.benchmarks.accuracy_turns import QUESTIONS, by_name, record, right
+
+_IN_README = ("planning-agent", "cogplanner-sequential", "omnisearch", "core-mmrag", "qa-dragon")
 
 
 def test_a_published_system_stands_beside_its_plus_and_the_default_with_intervals_of_the_differences(
@@ -53,6 +56,41 @@ def test_a_published_system_stands_beside_its_plus_and_the_default_with_interval
     assert alone.startswith("| `core-mmrag-top-1` | 0 | 0; 0 |  | +0.0 to +0.0 | 0 |")
     with pytest.raises(ValueError, match="no question with an answer"):
         published.part({7: asked[-1:]}, names)
+
+
+def test_the_table_that_readme_links_says_which_form_it_has_and_of_which_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    names = ("adaptive", "qa-dragon", "qa-dragon+", "core-mmrag-top-1")
+    asked = [
+        Turns(one, dict.fromkeys(names, record("?", total_ms=9)) | {"qa-dragon+": right(one, total_ms=9)})
+        for one in QUESTIONS
+    ]
+    told = {"planning": {"questions": 1200}, "published": dict(published.part({7: asked}, names).data)}
+    sections = {
+        "planning": {"versions": {"quizglass": "0.1.0"}, "seeds": [5, 6]},
+        "published": {"versions": {"quizglass": "0.2.0"}, "seeds": [7]},
+    }
+    row = {"name": "accuracy, adaptive (95 % interval 90.0 to 91.0)", "value": 90.5}
+    (tmp_path / "accuracy.json").write_text(json.dumps({"data": told, "sections": sections, "rows": [row]}))
+    told_about, _, lines = render.letter().partition("\n\n")
+    about, (head, _, default, dragon) = " ".join(told_about.split()), lines.splitlines()
+    assert "right on 90.5 % of 1,200 questions about the worlds 5, 6 with version 0.1.0" in about
+    assert f"and on 0 % (0) of {len(QUESTIONS)} about the worlds 7 with version 0.2.0" in about
+    assert f"| right of {len(QUESTIONS)}, % |" in head
+    assert default.startswith("| adaptive, the default | 0 |  | 0 |")
+    assert dragon.startswith("| QA-Dragon | 0 → 100 | +100.0 to +100.0 | 0 → 0 |")
+
+
+def test_readme_has_the_measured_figures_of_the_published_systems() -> None:
+    shares = json.loads((render.RESULTS / "accuracy.json").read_text())["data"]["published"]["policies"]
+    said = re.findall(r"([\w-]+) (\d+)→(\d+)", (render.ROOT / "README.md").read_text(encoding="utf-8"))
+    forms = dict(zip(("agent", "CogPlanner", "OmniSearch", "CoRe-MMRAG", "QA-Dragon"), _IN_README, strict=True))
+    right_of = {name: share["right, %"] for name, share in shares.items()}
+    assert said == [
+        (title, f"{right_of[form]:.0f}", f"{right_of[published.twin(form) or '']:.0f}") for title, form in forms.items()
+    ]
 
 
 def test_every_published_system_is_asked_with_the_twin_that_it_has() -> None:
