@@ -4,7 +4,7 @@ import pytest
 
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.reporting.answers.answered import Answered
-from quizglass_lab.reporting.answers.judged import judge_all
+from quizglass_lab.reporting.answers.judged import ScoredAnswer, judge_all
 from quizglass_lab.reporting.answers.measured import Measured
 from quizglass_lab.reporting.rules import infoseek
 from quizglass_lab.reporting.rules.table import all_figures
@@ -74,6 +74,28 @@ def test_each_answer_is_right_or_wrong_as_the_published_script_has_it(number: in
     sample = Sample("1", "?", dataset="infoseek", split=split, **wanted)  # type: ignore[arg-type]
     (judged,) = judge_all([sample], [Answered("1", said)])
     assert judged.scores["relaxed"] == right
+
+
+# What edchengg/infoseek_eval prints of two baselines: unseen questions, unseen entities, their harmonic mean.
+PRINTED = {"BLIP-2, pre-trained": (12.74, 12.28, 12.51), "BLIP-2, instructed": (8.89, 7.38, 8.06)}
+
+
+@pytest.mark.parametrize("baseline", PRINTED)
+def test_published_parts_make_the_published_harmonic_mean(baseline: str) -> None:
+    *parts, mean = PRINTED[baseline]
+    judged = [
+        ScoredAnswer(
+            Sample(f"{split} {number}", "?", dataset="infoseek", split=split),
+            Answered(f"{split} {number}", "?"),
+            {"relaxed": float(number < round(100 * part))},
+        )
+        for split, part in zip((QUESTION, ENTITY), parts, strict=True)
+        for number in range(10_000)
+    ]
+    found = {(each.metric, each.part): each.value for each in infoseek.figures({baseline: judged})}
+    assert found["relaxed", "unseen questions"] == pytest.approx(parts[0])
+    assert found["relaxed", "unseen entities"] == pytest.approx(parts[1])
+    assert round(found[infoseek.HARMONIC, ""], 2) == mean
 
 
 def test_means_of_both_parts_have_intervals_around_them_and_take_both() -> None:
