@@ -1,9 +1,10 @@
-"""`make everyday`: a server on the everyday bundle, asked eight questions about photographs of real things.
+"""`make everyday`: builds the bundle with a generator anew, and asks it eight questions about photographs.
 
 Fetches pinned packages (once), builds the bundle (once), imports the sample knowledge, and shows each answer as it
-streams, with what was expected beside it. Then it prints where the server's page is; on a terminal the server goes on
-until it is interrupted. Ends with status 1 if something failed, or fewer questions than `--least` were answered
-rightly: a model of 135 million parameters does not get all of them. Ends with 130 if it is stopped before.
+streams, with what was expected beside it. Then it prints how to serve and measure what was built, and where the
+server's page is; on a terminal the server goes on until it is interrupted. (To try quizglass there is `make demo`.)
+Ends with status 1 if something failed, or fewer questions than `--least` were answered rightly: a model of 135 million
+parameters does not get all of them. Ends with 130 if it is stopped before.
 """
 
 from __future__ import annotations
@@ -127,12 +128,13 @@ def _say_what_next(console: Console, bundle: Path, workdir: Path, policy: str) -
     default = f" --default-policy {policy}" if policy else ""
     console.print(
         Panel(
+            f'make bench-own OWN="--bundle {bundle}"   # how good it is\n'
             "source .venv/bin/activate\n"
             f"quizglass-server --bundle {bundle} --knowledge {workdir / 'knowledge'}{default} --web-port {WEB_PORT}\n"
             'quizglass ask YOUR_PHOTOGRAPH.jpg "What is this?"        # in another terminal\n'
             "quizglass knowledge import FOLDER_OF_YOUR_PHOTOGRAPHS    # with a text of the same name beside each\n"
             "quizglass knowledge tune                                 # thresholds for them",
-            title="Ask about a photograph of your own",
+            title="Measure and serve what was built",
         )
     )
 

@@ -54,6 +54,7 @@ def test_the_everyday_demo_serves_its_page_and_says_where(printed: io.StringIO, 
     assert "any picture: http://127.0.0.1:40404" in said
     assert "--default-policy image --web-port 50062" in said
     assert "http://127.0.0.1:50062" in said
+    assert 'make bench-own OWN="--bundle bundle"' in said, "what was built can be measured"
 
 
 def test_with_a_trained_planner_the_policy_is_the_servers_own(printed: io.StringIO, tmp_path: Path) -> None:
