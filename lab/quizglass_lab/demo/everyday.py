@@ -116,7 +116,7 @@ def _ask(client: Client, asked: AskedPhotograph, path: Path, policy: str, consol
 
 
 def _policy(adapters: Path) -> str:
-    """The policy to ask by; empty: the server's default, which is the planning agent."""
+    """The policy to ask by; empty: the server's default, `planning-agent+`."""
     return "" if adapter("planner", adapters) else UNPLANNED
 
 
