@@ -258,6 +258,23 @@ def load_settings(flags: Mapping[str, Any], config: Path | None = None) -> Setti
         raise explained(error, layers, list(all_fields())) from None
 
 
+def setting_of(name: str, flag: object = None, config: Path | None = None) -> str:
+    """One setting as a server finds it, for commands that need no more of them; empty where it is not given.
+
+    Args:
+        name: its name.
+        flag: what was given on the command line, if anything.
+        config: TOML file; None: the file that QUIZGLASS_CONFIG names, if any.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    if given := flag or os.environ.get(f"{PREFIX}{name.upper()}"):
+        return str(given)
+    file = config or os.environ.get(CONFIG_VARIABLE)
+    return str((file_values(Path(file), Sources) if file else {}).get(name) or "")
+
+
 def as_toml(settings: Settings) -> str:
     """Settings as a file that `load_settings` reads back, each with its description."""
     lines = []

@@ -80,23 +80,36 @@ def set_level(level: str) -> None:
         root.setLevel(min(root.level, logging.INFO))
 
 
+def opened_audit_log(path: Path) -> int:
+    """A descriptor that adds to the audit log, which this user alone can read; it is made where there is none.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    try:
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SettingsError(f"audit_log: {path}: {error.strerror or error}; name a file that can be written") from error
+
+
 class _AuditHandler(WatchedFileHandler):
     """Adds lines to a file that this user alone can read; one that was moved away is begun anew."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            super().__init__(path)
-        except OSError as error:
-            raise SettingsError(
-                f"audit_log: {path}: {error.strerror or error}; name a file that can be written"
-            ) from error
+        super().__init__(path)
         self.setFormatter(JsonFormatter())
         self.addFilter(lambda record: hasattr(record, AUDIT))
         self._logger = RateLimitedLogger(logging.getLogger(__name__))
 
     def _open(self) -> TextIOWrapper:
-        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        return open(os.open(self.baseFilename, how, 0o600), "a", encoding="utf-8")  # noqa: PTH123  # for its mode
+        return open(opened_audit_log(Path(self.baseFilename)), "a", encoding="utf-8")  # for its mode
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add a line. What hinders it, be it that the file cannot be begun anew, is no failure of what is logged."""
+        try:
+            super().emit(record)
+        except SettingsError:
+            self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Say on standard error that a line is missing."""

@@ -468,4 +468,5 @@ class LogOptions(Options):
     """Least severe log shown. Info has one line a turn; questions and answers are never logged."""
     audit_log: Path | None = None
     """File to which a JSON line is added for each change, export, refused login and change of certificate or tokens,
-    whatever the level: who, from where, what, how many, and never the content. Without one they are in the log only."""
+    whatever the level: who, from where, what, how many, and never the content. The commands `token`, `tls` and
+    `quizglass knowledge` add theirs to the same file. Without one they are in the log only."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -18,7 +17,9 @@ from typing import Any
 from quizglass.text import escape_unencodable_output, plain
 from quizglass_server.config import logs
 from quizglass_server.config.address import MilvusAddress, knowledge_address
-from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.config.audit import Note, audited, user_name
+from quizglass_server.config.load import setting_of
+from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked, SettingsError
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
@@ -38,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     escape_unencodable_output()
     options = _parser().parse_args(arguments)
     try:
-        said, status = options.run(options)
-    except (KnowledgeFailed, KnowledgeLocked) as error:
+        said, status = _run(options)
+    except (KnowledgeFailed, KnowledgeLocked, SettingsError) as error:
         print(plain(f"quizglass knowledge: {error.message}"), file=sys.stderr)
         return _FAILED
     except OSError as error:  # of a path that is something else than expected
@@ -54,7 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(status)
 
 
-def _verify(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+def _run(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    """Run the command; what reads or writes a store as a whole is a line of the audit log, if there is one."""
+    named = setting_of("audit_log", options.audit_log, options.config) if options.run is not _verify else ""
+    with audited(Path(named) if named else None, f"knowledge {options.command}") as note:
+        done: tuple[dict[str, Any], int] = options.run(options, note)
+        return done
+
+
+def _verify(options: argparse.Namespace, _note: Note) -> tuple[dict[str, Any], int]:
     defects = inspect(options.directory, _rows)
     said = {
         "directory": str(options.directory),
@@ -64,11 +73,11 @@ def _verify(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     return said, _FOUND if said["damaged"] else _FINE
 
 
-def _repair(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+def _repair(options: argparse.Namespace, note: Note) -> tuple[dict[str, Any], int]:
     check_repairable(options.directory)
     with closing(DirectoryLock(options.directory)):
         done = salvage(options.directory, lambda entries: _rows("entries", entries))
-    _note("store repaired", options.directory, count=done.entries, lost=len(done.lost) + done.nameless)
+    _tell(note, "store repaired", options.directory, count=done.entries, lost=len(done.lost) + done.nameless)
     said = {
         "directory": str(options.directory),
         "entries kept": done.entries,
@@ -81,21 +90,23 @@ def _repair(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     return said, _FOUND if done.lost or done.nameless or done.doubts else _FINE
 
 
-def _snapshot(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+def _snapshot(options: argparse.Namespace, note: Note) -> tuple[dict[str, Any], int]:
     state = snapshot(options.directory, options.target)
-    _note("snapshot made", options.directory, target=str(options.target), count=state.count, sequence=state.sequence)
+    made = {"target": str(options.target), "count": state.count, "sequence": state.sequence}
+    _tell(note, "snapshot made", options.directory, **made)
     return {"snapshot": str(options.target), "entries": state.count, "sequence": state.sequence}, _FINE
 
 
-def _restore(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+def _restore(options: argparse.Namespace, note: Note) -> tuple[dict[str, Any], int]:
     kept = restore(options.source, options.directory)
-    _note("snapshot restored", options.directory, source=str(options.source))
+    _tell(note, "snapshot restored", options.directory, source=str(options.source))
     return {"directory": str(options.directory), "the files before": "" if kept is None else str(kept)}, _FINE
 
 
-def _note(done: str, directory: Path, **fields: object) -> None:
-    """Log what was read or written as a whole, and by whom."""
-    logger.info(done, extra={"user": os.geteuid(), "directory": str(directory), **fields})
+def _tell(note: Note, done: str, directory: Path, **fields: object) -> None:
+    """Log what was read or written as a whole, and by whom, on standard error and in the audit log."""
+    logger.info(done, extra={"user": user_name(), "directory": str(directory), **fields})
+    note(done, directory=str(directory), **fields)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -116,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
 def _command(
     commands: Any,
     name: str,
-    run: Callable[[argparse.Namespace], tuple[dict[str, Any], int]],
+    run: Callable[[argparse.Namespace, Note], tuple[dict[str, Any], int]],
     summary: str,
     *paths: tuple[str, str],
 ) -> None:
@@ -124,6 +135,10 @@ def _command(
     for path, words in paths:
         command.add_argument(path, type=_directory, help=words)
     command.add_argument("--json", action="store_true", help="print JSON")
+    if run is not _verify:
+        audit_log = "file to which a line on it is added, the server's (QUIZGLASS_AUDIT_LOG)"
+        command.add_argument("--audit-log", metavar="FILE", help=audit_log)
+        command.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings that names it")
     command.set_defaults(run=run)
 
 

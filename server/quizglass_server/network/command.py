@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -16,15 +15,17 @@ import shtab
 from pydantic import TypeAdapter, ValidationError
 
 from quizglass.text import plain
-from quizglass_server.config.load import Sources
+from quizglass_server.config.audit import Note, audited
+from quizglass_server.config.load import setting_of
 from quizglass_server.config.options import TLS_PACKAGES, AddressOptions
-from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, file_values
+from quizglass_server.config.sources import PREFIX
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import (
     SETTING,
     TENANT_WANTED,
     AccessToken,
+    Pairing,
     TenantName,
     TokenFile,
     load_tokens,
@@ -33,6 +34,7 @@ from quizglass_server.network.tokens import (
 from quizglass_server.scheduling.allowances import QUOTAS, Quota
 
 _VARIABLE = f"{PREFIX}{SETTING.upper()}"
+_AUDIT_LOG = "audit_log"
 _TIME = re.compile(r"([1-9][0-9]{0,4})([hdwy])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "y": timedelta(days=365)}
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMGT]B)?")
@@ -40,6 +42,7 @@ _SIZES = {None: 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _QUOTAS_HELP = (
     "engine_s=SECONDS and upload_bytes=SIZE a minute, turns=N at once, stored_bytes=SIZE, with commas between"
 )
+_CONFIG_HELP = "TOML file of settings, the server's, that names it"
 _PHONES = """\
 {authority} is what a device has to trust to connect without a warning; it is no secret. Its SHA-256 is
 {fingerprint}
@@ -60,20 +63,18 @@ def add_commands(commands: Any, parser: type[argparse.ArgumentParser]) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Run one of them; returns the exit status.
+    """Run one of them; returns the exit status. What changes something is a line of the audit log, if there is one.
 
     Raises:
         SettingsError: something that was given is wrong, or a file cannot be used.
     """
-    action: dict[str, Any] = {
-        "init": _init,
-        "add": _add,
-        "pair": _pair,
-        "list": _list,
-        "revoke": _revoke,
-        "quota": _limit,
-    }
-    action[given.action](given)
+    if given.action == "list":
+        _list(given)
+        return 0
+    change: dict[str, Any] = {"init": _init, "add": _add, "pair": _pair, "revoke": _revoke, "quota": _limit}
+    audit_log = _setting(given, _AUDIT_LOG)
+    with audited(Path(audit_log) if audit_log else None, f"{given.command} {given.action}") as note:
+        change[given.action](given, note)
     return 0
 
 
@@ -90,6 +91,8 @@ def _add_init(actions: Any) -> None:
     init.add_argument(
         "--name", action="append", default=[], help="a name or an address more by which clients call this machine"
     )
+    _add_audit_log(init)
+    init.add_argument("--config", type=Path, default=argparse.SUPPRESS, metavar="FILE", help=_CONFIG_HELP)
 
 
 def _add_tokens(actions: Any) -> None:
@@ -132,10 +135,17 @@ def _add_tokens(actions: Any) -> None:
     for each in (add, quota, pair, every, revoke):
         file = each.add_argument(f"--{SETTING}", metavar="FILE", help=f"file that has them ({_VARIABLE})")
         file.complete = shtab.FILE
-        each.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings that names it")
+        each.add_argument("--config", type=Path, metavar="FILE", help=_CONFIG_HELP)
+        if each is not every:
+            _add_audit_log(each)
 
 
-def _init(given: argparse.Namespace) -> None:
+def _add_audit_log(parser: Any) -> None:
+    told = f"file to which a line on the change is added ({PREFIX}{_AUDIT_LOG.upper()})"
+    parser.add_argument("--audit-log", metavar="FILE", default=argparse.SUPPRESS, help=told).complete = shtab.FILE
+
+
+def _init(given: argparse.Namespace, note: Note) -> None:
     for name in TLS_PACKAGES:
         if find_spec(name) is None:
             raise SettingsError(f"tls init: {name} is not installed; in the clone: pip install '.[tls]'")
@@ -144,6 +154,7 @@ def _init(given: argparse.Namespace) -> None:
     directory: Path = given.directory
     issued = authority.issue(directory, given.name)
     certificate, key = directory / authority.CERTIFICATE, directory / authority.KEY
+    note("certificate issued", file=str(certificate), expires=issued.expires.isoformat())
     _say(f"{certificate} is valid until {issued.expires:%Y-%m-%d}, for {', '.join(issued.names)}")
     _say(f"serve with --tls-cert {certificate} --tls-key {key}; one that runs with them takes them up within seconds")
     if issued.new_authority:
@@ -151,10 +162,11 @@ def _init(given: argparse.Namespace) -> None:
         _say(_PHONES.format(**shown, fingerprint=issued.fingerprint))
 
 
-def _add(given: argparse.Namespace) -> None:
+def _add(given: argparse.Namespace, note: Note) -> None:
     text, token = made(given.name, _permissions(given.may), _expiry(given.expires), given.tenant, _quota(given.quota))
     file = TokenFile(_path(given))
     every = file.add(token)
+    note("token added", count=1, added=[token.name], **_whose(token))
     same = [each.id for each in every.every if each.name == token.name and each != token]
     _warn(f"{_described(token)}; this is the only time that it is shown")
     if same:
@@ -162,7 +174,7 @@ def _add(given: argparse.Namespace) -> None:
     print(text)
 
 
-def _pair(given: argparse.Namespace) -> None:
+def _pair(given: argparse.Namespace, note: Note) -> None:
     from quizglass_server.network import pairing  # its QR codes take some milliseconds to load
 
     code, record = pairing.offered(given.name, _permissions(given.may), _expiry(given.expires), tenant=given.tenant)
@@ -171,6 +183,7 @@ def _pair(given: argparse.Namespace) -> None:
     port, web_port = _port(given, "port") or usual.port, _port(given, "web_port")
     link = pairing.PublicAddress(host, port, web_port, _chain(given)).link(code)
     TokenFile(_path(given)).offer(record)
+    note("pairing offered", device=record.name, **_whose(record))
     if sys.stderr.isatty():
         sys.stderr.write(pairing.qr_text(link))
     until = record.expires.astimezone()
@@ -203,16 +216,25 @@ def _list(given: argparse.Namespace) -> None:
         _say(f"tenant {tenant or '(the server itself)'}  at most {_listed(quota)}")
 
 
-def _limit(given: argparse.Namespace) -> None:
+def _limit(given: argparse.Namespace, note: Note) -> None:
     tenant = given.tenant
     if tenant and not TypeAdapter(TenantName).validator.isinstance_python(tenant):
         raise SettingsError(f"{tenant[:80]!r} is no name for a tenant: {TENANT_WANTED}")
-    TokenFile(_path(given)).limit(tenant, _quota(given.quota))
+    TokenFile(_path(given)).limit(tenant, quota := _quota(given.quota))
+    note("quota set", tenant=tenant, quota=_listed(quota) or "none")
 
 
-def _revoke(given: argparse.Namespace) -> None:
-    for each in TokenFile(_path(given)).revoke(given.name, getattr(given, "tenant", None)):
+def _revoke(given: argparse.Namespace, note: Note) -> None:
+    gone = TokenFile(_path(given)).revoke(given.name, getattr(given, "tenant", None))
+    whose = {"ids": [each.id for each in gone], "tenant": next((each.tenant for each in gone), "")}
+    note("token revoked", count=len(gone), revoked=[each.name for each in gone] or [given.name], **whose)
+    for each in gone:
         _say(f"revoked: {_described(each)}")
+
+
+def _whose(given: AccessToken | Pairing) -> dict[str, object]:
+    """About a token or a code, for the audit log."""
+    return {"ids": [given.id], "tenant": given.tenant, "may": sorted(given.may)}
 
 
 def _path(given: argparse.Namespace) -> Path:
@@ -225,11 +247,7 @@ def _path(given: argparse.Namespace) -> Path:
 
 def _setting(given: argparse.Namespace, name: str) -> str:
     """A setting as the server finds it, by flag, variable or file of settings; empty: it is not given."""
-    named = getattr(given, name, None) or os.environ.get(f"{PREFIX}{name.upper()}")
-    if named:
-        return str(named)
-    config = getattr(given, "config", None) or os.environ.get(CONFIG_VARIABLE)
-    return str((file_values(Path(config), Sources) if config else {}).get(name) or "")
+    return setting_of(name, getattr(given, name, None), getattr(given, "config", None))
 
 
 def _permissions(given: str) -> Sequence[Permission]:

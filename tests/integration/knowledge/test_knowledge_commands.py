@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import pwd
 import shutil
 import sqlite3
 import subprocess
@@ -292,9 +293,46 @@ def test_what_is_copied_and_put_back_is_logged_with_its_user(tmp_path: Path) -> 
         run = [sys.executable, "-m", "quizglass_server.knowledge", *map(str, words), "--json"]
         done.append(json.loads(subprocess.run(run, capture_output=True, check=True, text=True).stderr))
     assert [(line["message"], line["user"], line.get("count")) for line in done] == [
-        ("snapshot made", os.geteuid(), 2),
-        ("snapshot restored", os.geteuid(), None),
+        ("snapshot made", pwd.getpwuid(os.geteuid()).pw_name, 2),
+        ("snapshot restored", pwd.getpwuid(os.geteuid()).pw_name, None),
     ]
+
+
+def test_what_is_copied_put_back_and_repaired_is_in_the_audit_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(filled(tmp_path / "store", 2))
+    store, copy, audit = str(tmp_path / "store"), str(tmp_path / "copy"), tmp_path / "audit.jsonl"
+    monkeypatch.setenv("QUIZGLASS_AUDIT_LOG", str(audit))
+    assert main(["knowledge", "snapshot", store, copy]) == 0
+    assert main(["knowledge", "snapshot", store, copy]) == 1, "it is there"
+    assert main(["knowledge", "restore", copy, store]) == 0
+    assert main(["knowledge", "repair", store]) == 0
+    assert main(["knowledge", "verify", store]) == 0
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    assert {(line["peer"], line["user"]) for line in lines} == {("command line", user)}
+    assert [(line["command"], line["message"], line.get("count"), line.get("code")) for line in lines] == [
+        ("knowledge snapshot", "snapshot made", 2, None),
+        ("knowledge snapshot", "change failed", None, "KNOWLEDGE_FAILED"),
+        ("knowledge restore", "snapshot restored", None, None),
+        ("knowledge repair", "store repaired", 2, None),
+    ]
+    assert "Text" not in audit.read_text()
+
+
+def test_a_command_on_files_finds_the_audit_log_by_the_servers_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asyncio.run(filled(tmp_path / "store", 2))
+    config = tmp_path / "quizglass.toml"
+    config.write_text(f'audit_log = "{tmp_path / "audit.jsonl"}"\n')
+    snapshot = ["snapshot", str(tmp_path / "store"), str(tmp_path / "copy")]
+    assert command.main([*snapshot, "--config", str(config), "--audit-log", str(tmp_path / "no" / "file")]) == 4
+    assert "audit_log:" in capsys.readouterr().err
+    assert not (tmp_path / "copy").exists()
+    assert command.main([*snapshot, "--config", str(config)]) == 0
+    assert json.loads((tmp_path / "audit.jsonl").read_text())["message"] == "snapshot made"
 
 
 async def test_the_client_command_runs_them(

@@ -1,6 +1,8 @@
 """The audit log: a file of its own, with a line for each change, and none of the content."""
 
 import json
+import os
+import pwd
 import stat
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from quizglass_client import Client, Entry, InvalidRequest, NotPermitted, Unauth
 from quizglass_client.local import LocalServer
 from quizglass_server.cli import main
 from quizglass_server.network.permissions import Permission
-from quizglass_server.network.tokens import TokenFile, made
+from quizglass_server.network.tokens import TokenFile, load_tokens, made
 from tests.support.bundles.tiny_bundle import write_bundle
 
 
@@ -51,6 +53,87 @@ def test_changes_and_refusals_are_in_the_audit_log_whatever_the_level_of_the_log
     assert not any(secret in whole for secret in ("anary", *texts.values()))
     assert stat.S_IMODE(audit.stat().st_mode) == 0o600
     assert log.read_text() == ""
+
+
+def test_commands_add_lines_beside_a_running_server(tmp_path, capsys, monkeypatch):
+    tokens, audit, config = tmp_path / "tokens", tmp_path / "audit.jsonl", tmp_path / "quizglass.toml"
+    config.write_text(f'tokens = "{tokens}"\naudit_log = "{audit}"\n')
+    assert main(["token", "add", "lead", "--may", "write,read", "--config", str(config)]) == 0
+    text = capsys.readouterr().out.strip()
+    (lead,) = load_tokens(tokens).every
+    flags = ["--config", str(config)]
+    with (
+        LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", flags=flags) as server,
+        Client(server.target, token=text) as client,
+    ):
+        assert main(["token", "pair", "glasses", "--may", "read", "--config", str(config)]) == 0
+        client.add_entries([Entry("a", "Canary", "Canary sings.")])
+        monkeypatch.setenv("QUIZGLASS_CONFIG", str(config))
+        assert main(["token", "quota", "turns=2", "--tenant", "north"]) == 0
+        assert main(["token", "revoke", "stranger"]) == 2
+        assert main(["token", "list"]) == 0
+        client.delete_entry("a")
+        assert main(["token", "revoke", "lead"]) == 0
+    own = [line for line in lines(audit) if line.get("peer") == "command line"]
+    assert {line["user"] for line in own} == {pwd.getpwuid(os.geteuid()).pw_name}
+    assert [(line["command"], line["message"]) for line in own] == [
+        ("token add", "token added"),
+        ("token pair", "pairing offered"),
+        ("token quota", "quota set"),
+        ("token revoke", "change failed"),
+        ("token revoke", "token revoked"),
+    ]
+    added, offered, limited, failed, revoked = own
+    assert (added["added"], added["ids"], added["may"], added["count"]) == (["lead"], [lead.id], ["read", "write"], 1)
+    assert (offered["device"], offered["may"]) == ("glasses", ["read"])
+    assert (limited["tenant"], limited["quota"]) == ("north", "turns=2")
+    assert failed["code"] == "SETTING_INVALID"
+    assert (revoked["revoked"], revoked["ids"], revoked["count"]) == (["lead"], [lead.id], 1)
+    messages = [line["message"] for line in lines(audit)]
+    assert {"serving", "entries added", "entry deleted"} <= set(messages)
+    assert messages.index("quota set") < messages.index("entry deleted") < messages.index("token revoked")
+    assert text not in audit.read_text()
+    assert lead.sha256 not in audit.read_text()
+
+
+def test_a_certificate_that_is_issued_is_in_the_audit_log(tmp_path):
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    audit = tmp_path / "audit.jsonl"
+    assert main(["tls", "init", str(tmp_path / "tls"), "--audit-log", str(audit)]) == 0
+    (line,) = lines(audit)
+    assert (line["message"], line["file"]) == ("certificate issued", str(tmp_path / "tls" / "server.pem"))
+    assert stat.S_IMODE(audit.stat().st_mode) == 0o600
+
+
+def test_a_command_changes_nothing_that_it_cannot_write_down(tmp_path, capsys):
+    tokens = tmp_path / "tokens"
+    words = ["token", "add", "lead", "--may", "read", "--tokens", str(tokens)]
+    assert main([*words, "--audit-log", str(tmp_path / "no" / "file")]) == 2
+    assert "audit_log:" in capsys.readouterr().err
+    assert not tokens.exists()
+
+
+def test_a_command_warns_of_a_change_that_the_full_disk_keeps_out_of_the_audit_log(tmp_path, caplog):
+    tokens = tmp_path / "tokens"
+    words = ["token", "add", "lead", "--may", "read", "--tokens", str(tokens)]
+    assert main([*words, "--audit-log", "/dev/full"]) == 0
+    assert "token added is not in the audit log" in caplog.text
+    assert [each.name for each in load_tokens(tokens).every] == ["lead"]
+
+
+def test_a_server_goes_on_where_its_audit_log_cannot_be_begun_anew(tmp_path):
+    (tmp_path / "logs").mkdir()
+    log, flags = tmp_path / "log", ["--audit-log", str(tmp_path / "logs" / "audit.jsonl")]
+    with (
+        LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", flags=flags, log=log) as server,
+        Client(server.target) as client,
+    ):
+        (tmp_path / "logs").rename(tmp_path / "away")
+        client.add_entries([Entry("a", "Canary", "Canary sings.")])
+        assert "the audit log cannot be written" in log.read_text()
+        (tmp_path / "logs").mkdir()
+        client.delete_entry("a")
+    assert [line["message"] for line in lines(tmp_path / "logs" / "audit.jsonl")] == ["entry deleted"]
 
 
 def test_a_file_that_cannot_be_written_is_named_at_the_start(tmp_path, capsys):
