@@ -366,9 +366,17 @@ def _about(server: Running) -> dict[str, Any]:
         "bundle": f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
         "entries": services.knowledge.count(),
         "version": __version__,
-        "contained": ", ".join(containment.offered()),
+        "contained": str(containment.in_force()),
+        "generator_contained": _generator_contained(services),
         "on_card": services.models.process.on_card if services.models.process else "",
     }
+
+
+def _generator_contained(services: Services) -> str:
+    """What holds the generator's process; empty where this server has none."""
+    generator = services.models.process
+    held = None if generator is None else generator.contained
+    return "" if held is None else str(held)
 
 
 def _count_descriptors() -> None:

@@ -14,6 +14,7 @@ import platform
 import struct
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -57,7 +58,10 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.syscall.restype = ctypes.c_long
 _LOADERS = (b"/lib64/ld-linux-x86-64.so.2", b"/lib/ld-linux-aarch64.so.1")
 _CARDS = ("nvidiactl", "kfd", "dri")
+_LANDLOCK, _FILTERS = "landlock", "seccomp"
 Listens = Literal["", "unix", "tcp"]
+DEVICES = "write to devices"
+"""What a generator may that computes on a card."""
 
 
 class NotContained(OSError):
@@ -65,12 +69,41 @@ class NotContained(OSError):
 
 
 def offered() -> tuple[str, ...]:
-    """The parts that this system has, by name: what a process that was contained is contained by."""
+    """The parts that this system has, by name."""
     if sys.platform != "linux":
         return ()
     version = _landlock_version()
-    parts = ("no_new_privs", f"landlock {version}" if version else "", "seccomp" if _filters() else "")
+    parts = ("no_new_privs", f"{_LANDLOCK} {version}" if version else "", _FILTERS if _filters() else "")
     return tuple(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Containment:
+    """What `contain` leaves a process."""
+
+    parts: tuple[str, ...]
+    """By which it is contained, as `offered` names them."""
+    may: tuple[str, ...]
+    """What it may do nevertheless, in words, of what a contained process may not."""
+
+    def __str__(self) -> str:
+        """For the ready line and the doctor."""
+        held = ", ".join(self.parts) or "nothing"
+        return f"{held}; may {', '.join(self.may)}" if self.may else held
+
+
+def in_force(program: Path | None = None, listens: Listens = "") -> Containment:
+    """What a process is contained by that contains itself with the same arguments: see `contain`."""
+    script = _is_script(program)
+    parts = tuple(part for part in offered() if not (script and part.startswith(_LANDLOCK)))
+    files, calls = (any(part.startswith(name) for part in parts) for name in (_LANDLOCK, _FILTERS))
+    may = {
+        "start programs": script or not calls,
+        "write files": not files,
+        "open sockets of the network": listens == "tcp" or not calls,
+        DEVICES: files and bool(listens) and _has_card(),
+    }
+    return Containment(parts, tuple(what for what, granted in may.items() if granted))
 
 
 def contain(program: Path | None = None, listens: Listens = "") -> None:
@@ -87,7 +120,7 @@ def contain(program: Path | None = None, listens: Listens = "") -> None:
     """
     if sys.platform != "linux":
         return
-    script = program is not None and program.open("rb").read(2) == b"#!"
+    script = _is_script(program)
     _checked(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if not script and (version := _landlock_version()):
         _landlock(version, program, _written() if listens else ())
@@ -95,10 +128,21 @@ def contain(program: Path | None = None, listens: Listens = "") -> None:
         _seccomp(_filter(_left_out(program, listens, script=script), unix=listens == "unix"))
 
 
+def _is_script(program: Path | None) -> bool:
+    if program is None:
+        return False
+    with program.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _has_card() -> bool:
+    return any((Path("/dev") / card).exists() for card in _CARDS)
+
+
 def _written() -> Iterator[Path]:
     yield Path.cwd()
     yield Path(os.devnull)
-    if any((Path("/dev") / card).exists() for card in _CARDS):
+    if _has_card():
         yield Path("/dev")
 
 

@@ -47,7 +47,7 @@ LAYERS = {
     "roles.shared": "domain engines engines.onnx errors scheduling",
     "session.coaching": "domain errors roles.shared",
     "roles": (
-        "config domain engines engines.generator engines.generator.checks engines.generator.process "
+        "config containment domain engines engines.generator engines.generator.checks engines.generator.process "
         "engines.generator.remote engines.onnx engines.wyoming errors observe roles.shared scheduling"
     ),
     "knowledge.content": "decoding.markup domain errors",

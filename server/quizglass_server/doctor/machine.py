@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from quizglass_server.containment import offered
+from quizglass_server.containment import in_force
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.generator.checks.machine import cpu_features
 from quizglass_server.scheduling.cores import cgroup_values, usable_cores
@@ -39,7 +39,6 @@ _BUSY = 0.5
 _FREE_DISK = 1 << 30
 _DESCRIPTORS = 1024
 _GIB = 1 << 30
-_PARTS = 3
 """Of Linux that contain a process: no_new_privs, Landlock, seccomp."""
 
 
@@ -138,16 +137,14 @@ def descriptors() -> Finding:
 
 
 def contained() -> Finding:
-    """What holds the processes that read what strangers sent."""
-    parts = offered()
-    values = {"parts": list(parts)}
-    if len(parts) == _PARTS:
-        text = (
-            f"by {', '.join(parts)}: the generator and the decoders reach no network, write nothing and start nothing"
-        )
+    """What the system has to hold the processes that read what strangers sent: decoders are held by all of it."""
+    held = in_force()
+    values = {"parts": list(held.parts), "may": list(held.may)}
+    if not held.may:
+        text = f"by {held}: the decoders reach no network, write nothing and start nothing"
         return Finding("containment", Status.OK, text, "", values)
     remedy = "take Linux 5.13 or later with Landlock switched on (lsm=landlock,...), and a container that permits it"
-    return Finding("containment", Status.SLOW, f"in part: {', '.join(parts) or 'by nothing'}", remedy, values)
+    return Finding("containment", Status.SLOW, f"in part, by {held}", remedy, values)
 
 
 def looked_at(needed_bytes: int, work_bytes: int = 0) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import refusal, what_to_do
 from quizglass_server.config.load import Settings
 from quizglass_server.config.options import WEB_PACKAGES
+from quizglass_server.containment import DEVICES
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.engines import executors
@@ -236,9 +237,22 @@ async def models(bundle: Bundle, settings: Settings, elsewhere: RemoteGenerators
         took = monotonic() - begun
         others = [*await speech(loaded), *await sources(settings, loaded[TEXT_ENCODER])]
         ran = executors(loaded.statuses(), available_providers(), settings.provider)
-        return [_loaded(loaded, took), *ran, *stores.vectors(settings, loaded), *others]
+        return [_loaded(loaded, took), *_generator_held(loaded), *ran, *stores.vectors(settings, loaded), *others]
     finally:
         await asyncio.shield(loaded.close())
+
+
+def _generator_held(models: LoadedModels) -> Iterator[Finding]:
+    """What holds the generator's process that was started, if one was."""
+    held = None if models.process is None else models.process.contained
+    if held is None:
+        return
+    values = {"parts": list(held.parts), "may": list(held.may)}
+    if set(held.may) <= {DEVICES}:
+        yield Finding("generator's containment", Status.OK, f"by {held}", "", values)
+        return
+    remedy = "with --llama-server name the file of a current llama-server itself, no script (docs/threats.md)"
+    yield Finding("generator's containment", Status.SLOW, f"in part, by {held}", remedy, values)
 
 
 async def speech(models: LoadedModels) -> list[Finding]:

@@ -26,6 +26,7 @@ from quizglass_bundle.inputs.prompts import (
 )
 from quizglass_bundle.parts import ANSWER, LARGEST, GeneratorPart
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
+from quizglass_server.containment import Containment
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
 from quizglass_server.engines.generator.process.card import CardRoom
@@ -281,6 +282,11 @@ class LlamaGenerator:
     def on_card(self) -> str:
         """What of the model is on a card of this machine, in words; empty without one."""
         return self._process.on_card if isinstance(self._process, GeneratorProcess) else ""
+
+    @property
+    def contained(self) -> Containment | None:
+        """What holds the process of this machine that runs the model; None without one, or while none serves."""
+        return self._process.contained if isinstance(self._process, GeneratorProcess) else None
 
     @property
     def process(self) -> GeneratorBackend:

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,10 @@ import pytest
 from quizglass_server import containment
 from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.decoding.process import DecoderProcess
-from tests.support.processes import children
+from quizglass_server.engines.generator.process.programs import find_program
+from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.engines.generator_process import PATIENCE_S
+from tests.support.processes import children, generator_of
 from tests.support.rpc_fakes import png
 
 TRIES = """
@@ -69,13 +74,13 @@ def tried(tmp_path):
     (tmp_path / "outside" / "there").write_text("kept")
     (tmp_path / "inside").mkdir()
 
-    def run(setup, *program):
+    def run(setup, *program, launcher=sys.executable):
         script = tmp_path / "tries.py"
         script.write_text(TRIES.replace("SETUP", setup))
         with socket.socket(socket.AF_UNIX) as peer, (tmp_path / "open").open("w") as before:
             peer.bind(str(tmp_path / "outside" / "peer"))
             peer.listen()
-            command = [*program, sys.executable, str(script), str(tmp_path / "outside"), str(before.fileno())]
+            command = [*program, str(launcher), str(script), str(tmp_path / "outside"), str(before.fileno())]
             how = {"cwd": tmp_path / "inside", "pass_fds": [before.fileno()], "timeout": 60, "check": True}
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, **how)
         found, executed = done.stdout.splitlines()
@@ -131,6 +136,74 @@ async def test_the_converter_of_markup_is_contained_and_converts():
     finally:
         converter.close()
     assert state["NoNewPrivs"] == "1"
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A llama-server behind a script."""
+    path = tmp_path / "llama-server"
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(find_program().command)} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+@contextmanager
+def announced(folder, *flags):
+    """A server's ready line, and its generator's process."""
+    command = [sys.executable, "-m", "quizglass_server", "--log-format", "json", "--port", "0"]
+    where = ["--bundle", str(write_bundle(folder / "bundle")), "--knowledge", str(folder / "knowledge")]
+    with subprocess.Popen([*command, *where, *flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        try:
+            yield json.loads(server.stdout.readline()), generator_of(server.pid)
+        finally:
+            server.terminate()
+            server.communicate(timeout=PATIENCE_S)
+
+
+def test_the_ready_line_says_what_holds_the_generator_that_was_started(tmp_path):
+    with announced(tmp_path) as (ready, generator):
+        assert ready["contained"] == str(containment.in_force())
+        assert ready["generator_contained"] == str(containment.in_force(Path(find_program().command[0]), "unix"))
+        assert status(generator)["NoNewPrivs"] == "1"
+
+
+@pytest.mark.skipif(len(containment.offered()) < 3, reason="this system does not offer all three parts")
+def test_the_ready_line_says_what_a_generator_that_is_a_script_may_do(tmp_path, script):
+    with announced(tmp_path, "--llama-server", str(script)) as (ready, generator):
+        assert ready["contained"] == str(containment.in_force())
+        assert ready["generator_contained"] == "no_new_privs, seccomp; may start programs, write files"
+        assert (status(generator)["NoNewPrivs"], status(generator)["Seccomp"]) == ("1", "2")
+
+
+@pytest.mark.skipif(len(containment.offered()) < 3, reason="this system does not offer all three parts")
+def test_what_a_script_may_do_is_what_is_said_of_it(tried, tmp_path):
+    """The parts that are said to be in force refuse, and what it is said to be allowed is done."""
+    launcher = tmp_path / "launcher"
+    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    launcher.chmod(0o755)
+    started = (sys.executable, "-P", "-m", "quizglass_server.engines.generator.process.started", str(os.getpid()))
+    found = tried("", *started, "unix", launcher=launcher)
+    assert containment.in_force(launcher, "unix").may == ("start programs", "write files")
+    assert {found[name] for name in ("start", "fork", "write", "change")} == {"done"}
+    assert {found[name] for name in ("network", "datagram", "packet")} == {NOT_PERMITTED}
+    assert containment.in_force(Path(sys.executable).resolve(), "unix").may == ()
+    assert containment.in_force(Path(sys.executable).resolve(), "tcp").may == ("open sockets of the network",)
+
+
+@pytest.mark.skipif(len(containment.offered()) < 3, reason="this system does not offer all three parts")
+def test_the_doctor_says_what_holds_the_generator(tmp_path, script):
+    where = ["--bundle", str(write_bundle(tmp_path / "bundle")), "--knowledge", str(tmp_path / "k"), "--port", "0"]
+    found = []
+    for flags in ([], ["--llama-server", str(script)]):
+        command = [sys.executable, "-m", "quizglass_server", "doctor", "--json", *where, *flags]
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
+        findings = {each["name"]: each for each in json.loads(done.stdout)["findings"]}
+        found.append(findings["generator's containment"])
+        assert findings["containment"]["status"] == "ok"
+    own, of_script = found
+    assert (own["status"], own["values"]["may"]) == ("ok", [])
+    assert of_script["values"] == {"parts": ["no_new_privs", "seccomp"], "may": ["start programs", "write files"]}
+    assert (of_script["status"], "no script" in of_script["remedy"]) == ("slow", True)
 
 
 def status(pid):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from quizglass_server.containment import Containment, Listens, in_force
 from quizglass_server.descriptors import Reserve
 from quizglass_server.engines.generator.checks import known_model
 from quizglass_server.engines.generator.checks.machine import machine
@@ -74,6 +75,8 @@ class Life:
     log: LogTail
     threads: int
     """That compute."""
+    contained: Containment | None
+    """What holds it; None: its program cannot be read."""
     description: str = ""
     fate: str = ""
     """Why it was ended, where that is known better than from its exit status."""
@@ -297,8 +300,9 @@ class Launcher:
         flags = options.flags(folder / "slots", host, port, threads=threads, repack=self._repack, on_card=on_card)
         try:
             with self._reserve.spent():
-                command = [*self.program.command, *flags]
-                process = await spawn(command, environment(key), folder, "tcp" if key else "unix")
+                listens: Listens = "tcp" if key else "unix"
+                held = _held(Path(self.program.command[0]), listens)
+                process = await spawn([*self.program.command, *flags], environment(key), folder, listens)
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             os.close(lock)
@@ -306,7 +310,7 @@ class Launcher:
         log = LogTail()
         reading = asyncio.create_task(log.read(process.output), name="generator log")
         places = ServerPlaces(options.generator_batch, options.generator_queue)
-        return Life(process, GeneratorClient(address, _NOTHING, places), folder, lock, reading, log, threads)
+        return Life(process, GeneratorClient(address, _NOTHING, places), folder, lock, reading, log, threads, held)
 
     async def _serving(self, life: Life, weights: Weights | None, patience_s: float) -> None:
         """Wait until a process serves, and learn what it serves.
@@ -366,6 +370,13 @@ class Launcher:
             blamed = name if projector is None or not _OF_PROJECTORS.search(reason) else projector.name
             return BundleError(f"{blamed}: llama.cpp cannot load this model: {reason}")
         return EngineFailed(f"{name}: the generator process died while {doing} ({exit_words(status)}); see the log")
+
+
+def _held(program: Path, listens: Listens) -> Containment | None:
+    try:
+        return in_force(program, listens)
+    except OSError:  # the process that is started says so itself
+        return None
 
 
 async def _answering(client: GeneratorClient) -> None:

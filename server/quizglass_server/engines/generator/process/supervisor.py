@@ -14,6 +14,7 @@ from math import ceil
 from pathlib import Path
 from time import monotonic, process_time
 
+from quizglass_server.containment import Containment
 from quizglass_server.engines.generator.client import GeneratorClient
 from quizglass_server.engines.generator.process.breaker import Breaker, BreakerState
 from quizglass_server.engines.generator.process.launcher import Launcher, Life
@@ -85,6 +86,11 @@ class GeneratorProcess:
         """What of the model is on a card, in words; empty without one."""
         plan = self._launcher.on_card
         return "" if plan is None else str(plan)
+
+    @property
+    def contained(self) -> Containment | None:
+        """What holds the process that is serving; None while none is."""
+        return self._life.contained if self._life else None
 
     @property
     def notice(self) -> str:
