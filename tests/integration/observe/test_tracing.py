@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -21,62 +19,16 @@ from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
 from quizglass_server.observe.tracing import ATTRIBUTES
 from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.collector import collecting
 from tests.support.engines.generator_process import PATIENCE_S
 from tests.support.rpc_fakes import png
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 pytest.importorskip("opentelemetry.exporter", reason="the extra otel is not installed")
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
 CANARY = "canary9152"
-
-
-class Collector(ThreadingHTTPServer):
-    """Keeps what it is sent."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        bodies = self.bodies
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                bodies.append(f"{self.path}\n{self.headers}".encode() + body)
-                self.server.taken.append((self.path, body))  # type: ignore[attr-defined]
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self.taken: list[tuple[str, bytes]] = []
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def spans(self) -> list[Any]:
-        return [
-            span
-            for path, body in self.taken
-            if path == "/v1/traces"
-            for resource in ExportTraceServiceRequest.FromString(body).resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
-        ]
-
-
-@contextmanager
-def collecting() -> Iterator[Collector]:
-    with Collector() as collector:
-        threading.Thread(target=collector.serve_forever, daemon=True).start()
-        try:
-            yield collector
-        finally:
-            collector.shutdown()
 
 
 def attributes(span: Any) -> dict[str, Any]:
