@@ -170,7 +170,10 @@ async def test_a_new_certificate_is_shown_to_new_connections_and_open_streams_go
 async def test_what_cannot_be_used_at_a_reload_leaves_the_old_certificate_and_the_log_says_why(
     tmp_path, shown, first, second, caplog
 ):
+    (tmp_path / "expired").mkdir()
+    expired = issued(tmp_path / "expired", days=-1)
     broken = {
+        "certificate has expired": lambda: replace_files(shown, expired),
         "is not the key of": lambda: shown.key.write_bytes(second.key.read_bytes()),
         "no file of PEM": lambda: shown.key.write_bytes(b""),
         "cannot be used": lambda: shown.path.write_bytes(first.path.read_bytes()[:200]),
@@ -248,6 +251,34 @@ async def test_mutual_tls_takes_clients_of_the_named_authority_alone(tmp_path, s
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
             async with https(served, trusting(first)) as wire:
                 await wire.ask("GET", "/health")
+
+
+async def test_mutual_tls_refuses_a_certificate_of_the_right_authority_that_has_expired(tmp_path, shown, first):
+    """It is its own authority, so that its time alone is what is wrong with it."""
+    folders = [tmp_path / "expired", tmp_path / "valid"]
+    for folder in folders:
+        folder.mkdir()
+    expired, valid = issued(folders[0], days=-1), issued(folders[1], name="valid")
+    authorities = tmp_path / "authorities.pem"
+    authorities.write_bytes(expired.path.read_bytes() + valid.path.read_bytes())
+    async with web_serving(tmp_path, **files(shown), tls_client_ca=authorities) as served:
+        given = {
+            each: grpc.ssl_channel_credentials(first.path.read_bytes(), each.key.read_bytes(), each.path.read_bytes())
+            for each in (expired, valid)
+        }
+        async with AsyncClient(target(served.stage), credentials=given[expired], timeout=20) as client:
+            with pytest.raises(ServerUnavailable):
+                await client.capabilities()
+        async with AsyncClient(target(served.stage), credentials=given[valid]) as client:
+            assert await client.healthy()
+        contexts = {each: trusting(first) for each in (expired, valid)}
+        for each, context in contexts.items():
+            context.load_cert_chain(each.path, each.key)
+        with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+            async with https(served, contexts[expired]) as wire:
+                await wire.ask("GET", "/health")
+        async with https(served, contexts[valid]) as wire:
+            assert (await wire.ask("GET", "/health")).status == 200
 
 
 async def test_large_pictures_and_pages_of_the_web_pass_tls_whole(tmp_path, shown):

@@ -21,8 +21,8 @@ from quizglass_client import Client
 from quizglass_client.local import LocalServer
 from quizglass_server.errors import Stopping
 from tests.support.bundles.tiny_bundle import write_bundle
-from tests.support.engines.generator_process import PATIENCE_S
-from tests.support.processes import generator_of, holds_open
+from tests.support.engines.generator_process import PATIENCE_S, fake_program
+from tests.support.processes import children, generator_of, holds_open
 from tests.support.rpc_fakes import png
 from tests.support.sessions.session_links import opened, parts, question
 
@@ -70,6 +70,28 @@ def test_a_signal_while_a_bundle_is_hashed_does_not_wait_for_that(tmp_path: Path
             assert process.wait(PATIENCE_S) == 130
         finally:
             process.kill()
+
+
+def test_a_signal_while_models_load_ends_it_and_leaves_no_child(tmp_path: Path) -> None:
+    """The generator never comes to answer, so that it is being waited for."""
+    bundle, log = write_bundle(tmp_path / "bundle"), tmp_path / "server.log"
+    where = ["--bundle", str(bundle), "--knowledge", str(tmp_path / "k"), "--port", "0", "--log-format", "json"]
+    llama = ["--llama-server", *fake_program("silent", tmp_path).command]
+    command = [sys.executable, "-m", "quizglass_server", *where, *llama]
+    with log.open("w") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
+        try:
+            while (generator := generator_of(process.pid)) is None:
+                assert process.poll() is None
+            begun = {generator, *children(process.pid)}
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 130
+            assert process.stdout is not None
+            assert process.stdout.read() == b"", "it was never ready"
+        finally:
+            process.kill()
+    assert not begun & {int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()}
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line for line in lines if line["level"] == "error" or "exception" in line] == []
 
 
 @pytest.fixture
