@@ -726,6 +726,33 @@ describe("a question that is spoken", () => {
   });
 });
 
+describe("a question whose session is lost before it is understood", () => {
+  test("is sent again to the next one, and answered", async () => {
+    const mine = await server("--withheld");
+    const way = await silenceable(mine.port);
+    const context = await chrome.newContext();
+    const other = await context.newPage();
+    await other.goto(way.url);
+    await other.waitForSelector("#samples img");
+    await other.click("#speak");
+    await other.waitForFunction(() => document.querySelector("#voice-note").textContent.startsWith("I hear you."));
+    await other.click("#speak");
+    assert.deepEqual(await mine.next(), { withheld: true });
+    await other.route("**/quizglass.v1.SessionService/Attach", (route) => {
+      const asked = route.request().postDataBuffer().toString("latin1");
+      const postData = asked.replace(/"sessionId":"[0-9a-f]{32}"/, `"sessionId":"${"0".repeat(32)}"`);
+      return route.continue({ postData: Buffer.from(postData, "latin1") });
+    });
+    way.refuse(true);
+    way.refuse(false);
+    assert.equal((await mine.next()).turn, "spoken, what is it?");
+    await other.waitForFunction(() => document.querySelector("#answer").textContent.startsWith("45 crowns"));
+    await context.close();
+    way.close();
+    await mine.stop();
+  });
+});
+
 describe("a microphone that stays open", () => {
   let other, mine; // it asks as long as it is open: what its server says is no other test's
 

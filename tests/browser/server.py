@@ -22,6 +22,7 @@ from quizglass_server.errors import Overloaded
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
 from quizglass_server.scheduling.time_left import Budget
+from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, FOUND, png
 from tests.support.sessions.speech import SpeechStage
 from tests.support.tls import certificate
@@ -89,6 +90,15 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
         raise
 
 
+class FirstGate(Gate):
+    """Is shut for the first that comes, which it tells of, and for no other."""
+
+    async def __call__(self) -> None:
+        if not self.reached.is_set():
+            say(withheld=True)
+            await super().__call__()
+
+
 def protected(folder: Path) -> dict[str, Any]:
     """Settings of a server with a certificate and a token, which is printed."""
     shown = certificate(folder)
@@ -108,6 +118,7 @@ async def main() -> None:
         ) as served:
             assert isinstance(served.stage, SpeechStage)
             served.stage.hearing.texts = ["spoken, what is it?"]
+            served.stage.hearing.gate = FirstGate() if "--withheld" in sys.argv else None
             served.stage.assistant.script = answered
             served.stage.assistant.wordy, served.stage.assistant.things = [], [PART]
             served.stage.knowledge.pictures["velmora"] = [PICTURE]

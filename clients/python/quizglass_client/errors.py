@@ -119,7 +119,10 @@ class NotSupported(ClientError):
 
 
 class SessionLost(ClientError):
-    """A session could not be resumed, and a question was half answered: ask it again. `reason` says why."""
+    """A session could not be resumed, and a question was half answered, or its sound is gone (SOUND_LOST).
+
+    Ask it again; `reason` says why.
+    """
 
 
 class ServerError(ClientError):

@@ -47,7 +47,7 @@ export interface ErrorDetails {
  * - InvalidRequest: a field is wrong; `field` names it
  * - NotFound: something named does not exist
  * - NotSupported: the server cannot do it
- * - SessionLost: the session could not be resumed, and a question was half answered
+ * - SessionLost: the session could not be resumed, and a question was half answered, or its sound is gone (SOUND_LOST)
  * - ServerError: the server failed
  */
 export class ClientError extends Error {

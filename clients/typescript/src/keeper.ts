@@ -42,7 +42,7 @@ export interface Kept {
   readonly outgoing: Outgoing;
   /** Whether a question is not over. */
   readonly busy: boolean;
-  /** There is a link; `afterMs` the time without one. */
+  /** There is a link, over which what may not have arrived is said again; `afterMs` the time without one. */
   opened(opened: Opened, afterMs: number, first: boolean): void;
   /** The link broke; another one is being made. */
   lost(reason: string): void;
@@ -225,7 +225,6 @@ export class Keeper {
     this.#brought = false;
     this.links += 1;
     this.owner.opened(opened, now - this.#lostAt, first);
-    this.owner.outgoing.again(resumed);
     this.#changed.tell();
   }
 

@@ -12,6 +12,7 @@ import {
   FrameStatus_State,
   type Playing,
   type SpeechStart,
+  SpeechStart_Codec,
   type SpeechStatus,
   SpeechStatus_State,
 } from "./gen/quizglass/v1/session_pb.js";
@@ -25,6 +26,8 @@ const MOST_BYTES = 64 * 1024 * 1024;
 const MOST_MESSAGES = 32;
 /** Bytes of one speech that are kept to be sent again; the oldest go first, as those of a microphone that stays open. */
 const MOST_KEPT_SOUND_BYTES = 8 * 1024 * 1024;
+/** Seconds before the piece of the first word that a server hears with it, and the same where answers are paused meanwhile. */
+const [BEFORE_S, BEFORE_PAUSED_S] = [0.5, 2];
 /** Bytes of sound that go together, after which no more is added: less than a `SendRequest` takes. */
 const MOST_SOUND_BYTES = 64 * 1024;
 /** In place of a question's name. */
@@ -46,13 +49,20 @@ interface Upload {
   announced: boolean;
 }
 
-/** The sound of one spoken question, which is being sent. */
+/** The sound of one spoken question, which is being sent, or can be sent again. */
 export class Speech {
   /** What came after its end, and belongs to what is spoken next. */
   left: Uint8Array[] = [];
-  readonly start: ClientMessage;
-  /** Resolves when the server takes nothing more of it. */
+  /** Resolves when nothing more of it is recorded. */
   readonly finished: Promise<void>;
+  /** Whether another session had all of it, and that of now has not yet. */
+  repeating = false;
+  /** Whether sound that the session of now needs is not kept any more. */
+  lost = false;
+  #start: SpeechStart;
+  /** Number of the piece before which the first word was heard; undefined: none was. */
+  #voice: number | undefined;
+  #forgotten = false;
   #over = false;
   #finish = (): void => undefined;
   #pieces: { data: Uint8Array; playing: Playing | undefined }[] = [];
@@ -65,12 +75,27 @@ export class Speech {
   #whole = false;
   #ended = false;
 
-  constructor(start: SpeechStart) {
-    this.start = create(ClientMessageSchema, { message: { case: "speechStart", value: start } });
+  /** @param announced whether the session of now is told that it begins; else it waits until the speeches before it are there */
+  constructor(
+    start: SpeechStart,
+    public announced = true,
+  ) {
+    this.#start = start;
     this.finished = new Promise((resolve) => (this.#finish = resolve));
   }
 
-  /** Whether the server takes nothing more of it. */
+  /** What announces it. */
+  get start(): ClientMessage {
+    return create(ClientMessageSchema, { message: { case: "speechStart", value: this.#start } });
+  }
+
+  /** Name of the picture that it is about; undefined: there is none. */
+  get frame(): string | undefined {
+    const frame = this.#start.request?.frames[0]?.source;
+    return frame?.case === "sha256" ? hex(frame.value) : undefined;
+  }
+
+  /** Whether nothing more of it is recorded. */
   get over(): boolean {
     return this.#over;
   }
@@ -83,10 +108,8 @@ export class Speech {
     }
     this.#pieces.push({ data, playing });
     this.#bytes += data.length;
-    while (this.#bytes > MOST_KEPT_SOUND_BYTES) {
-      this.#bytes -= this.#pieces.shift()!.data.length;
-      this.#first += 1;
-    }
+    while (this.#bytes > MOST_KEPT_SOUND_BYTES) this.#dropOldest(1);
+    this.lost ||= this.#next !== undefined && this.#next < this.#first;
   }
 
   /** Nothing more is recorded. */
@@ -97,36 +120,65 @@ export class Speech {
   /** Nothing more is sent of it. */
   end(): void {
     this.#over = true;
+    this.repeating = false;
     this.#pieces = [];
     this.#finish();
   }
 
-  /** What the server has of it. */
-  status(status: SpeechStatus): void {
+  /** No other session is to have it. */
+  forget(): void {
+    this.#forgotten = true;
+    if (this.#over) this.#pieces = [];
+  }
+
+  /** What the server has of it; gives whether that was not known from an earlier session. */
+  status(status: SpeechStatus): boolean {
     const next = Number(status.nextSeq);
-    if (status.state === SpeechStatus_State.ENDED && !this.#over) {
-      this.left = this.#pieces.slice(Math.max(0, next - this.#first)).map((piece) => piece.data);
-      this.end();
+    let known = this.#over;
+    if (status.state === SpeechStatus_State.ENDED) {
+      this.repeating = false;
+      if (!this.#over) this.#end(next);
+    } else if (status.state === SpeechStatus_State.VOICE) {
+      known &&= this.#voice !== undefined;
+      this.#voice ??= next;
     } else if (status.state === SpeechStatus_State.LISTENING) {
       if (this.#next === undefined || this.#greeted) {
         this.#next = next;
         this.#ended = false;
+        this.lost = next < this.#first;
       }
       this.#greeted = true;
     }
+    return !known;
   }
 
-  /** There is a new link, over which the server says what it has. */
-  again(): void {
+  /**
+   * There is a new link, over which the server says what it has.
+   * @param resumed whether the session is the same. Another one needs the whole question
+   * @param longestS seconds of sound that it takes at once
+   */
+  again(resumed: boolean, longestS: number): void {
+    if (resumed && this.#over && !this.repeating) return; // its transcript comes
     this.#next = undefined;
     this.#greeted = true;
+    if (resumed) return;
+    this.announced = this.#ended = false;
+    this.repeating = this.#over;
+    if (this.#start.endsBySilence) this.#trim(longestS);
+    if (this.#over) {
+      this.#pieces = this.#pieces.map(({ data }) => ({ data, playing: undefined })); // no answer that this session knows
+      this.#whole = true;
+      // Where it begins and ends is known.
+      if (this.#voice !== undefined) this.#start = { ...this.#start, endsBySilence: false, pauses: false };
+    }
+    this.lost = this.#forgotten || this.#first > 0;
   }
 
   /** What is to be sent next; undefined: nothing now. */
   next(): ClientMessage | undefined {
-    if (this.#over || this.#next === undefined || this.start.message.case !== "speechStart") return undefined;
-    const id = this.start.message.value.id;
-    const at = Math.max(0, this.#next - this.#first); // what is not kept any more leaves a gap, which the server refuses
+    if ((this.#over && !this.repeating) || this.#next === undefined || this.lost) return undefined;
+    const id = this.#start.id;
+    const at = this.#next - this.#first;
     const piece = this.#pieces[at];
     if (piece) {
       const seq = BigInt(this.#first + at);
@@ -138,6 +190,55 @@ export class Speech {
     const parts = BigInt(this.#first + this.#pieces.length);
     return create(ClientMessageSchema, { message: { case: "speechEnd", value: { id, parts } } });
   }
+
+  /** The server has heard enough; what came since is not of this question, which is kept until it is understood. */
+  #end(seq: number): void {
+    this.left = this.#pieces.splice(Math.max(0, seq - this.#first)).map((piece) => piece.data);
+    this.#over = true;
+    this.#finish();
+  }
+
+  #dropOldest(count: number): void {
+    for (const piece of this.#pieces.splice(0, count)) this.#bytes -= piece.data.length;
+    this.#first += count;
+  }
+
+  /**
+   * Keep what another session can use, numbered anew: the question from shortly before its first word on, or of an open
+   * microphone in which none was heard as much as a question may have.
+   */
+  #trim(longestS: number): void {
+    if (this.#voice !== undefined && this.#voice <= this.#first) return; // its beginning is not kept
+    const seconds = this.#pieces.map(({ data }) => this.#seconds(data));
+    let begin = 0;
+    if (this.#voice !== undefined) {
+      const before = seconds.slice(0, this.#voice - 1 - this.#first);
+      begin = from(before, this.#start.pauses ? BEFORE_PAUSED_S : BEFORE_S, Infinity);
+    }
+    if (this.#over || this.#voice === undefined) begin = Math.max(begin, from(seconds, Infinity, longestS));
+    this.#dropOldest(begin);
+    if (this.#voice !== undefined) this.#voice -= this.#first;
+    this.#first = 0;
+  }
+
+  #seconds(data: Uint8Array): number {
+    const { codec, channels, rateHz } = this.#start;
+    return codec === SpeechStart_Codec.OPUS ? opusSeconds(data) : data.length / (2 * channels * rateHz);
+  }
+}
+
+/** Where the last pieces begin that have more than, and at most, so many seconds. */
+function from(seconds: readonly number[], moreThanS: number, mostS: number): number {
+  let at = seconds.length;
+  for (let total = 0; at > 0 && total <= moreThanS && total + seconds[at - 1]! <= mostS; at--) total += seconds[at - 1]!;
+  return at;
+}
+
+/** How long a packet's sound is, by its first bytes (RFC 6716, sections 3.1 and 3.2). */
+function opusSeconds([head = 0, count = 0]: Uint8Array): number {
+  const [config, frames] = [head >> 3, [1, 2, 2, count & 63][head & 3]!];
+  const lengths = config < 12 ? [10, 20, 40, 60] : config < 16 ? [10, 20] : [2.5, 5, 10, 20];
+  return (frames * lengths[config % lengths.length]!) / 1000;
 }
 
 /** Bytes as a key. */
@@ -176,6 +277,7 @@ export class Outgoing {
       this.#played = undefined;
       this.forgotten();
       this.#asks.set(FORGET, { said: message, frame: "" });
+      for (const speech of this.#speeches.values()) speech.forget();
     }
     this.#waiting.push(message);
     this.#changed.tell();
@@ -202,17 +304,36 @@ export class Outgoing {
 
   /** Begin a spoken question. */
   speak(start: SpeechStart): Speech {
-    const speech = new Speech(start);
+    const first = ![...this.#speeches.values()].some((each) => each.repeating);
+    const speech = new Speech(start, first);
     this.#speeches.set(start.id, speech);
-    this.#waiting.push(speech.start);
+    if (first) this.#waiting.push(speech.start);
     this.#changed.tell();
     return speech;
   }
 
-  /** What the server has of a spoken question. */
-  spoken(status: SpeechStatus): void {
-    this.#speeches.get(status.id)?.status(status);
+  /** What the server has of a spoken question; gives whether that was not known from an earlier session. */
+  spoken(status: SpeechStatus): boolean {
     this.#changed.tell();
+    return this.#speeches.get(status.id)?.status(status) ?? true;
+  }
+
+  /** A spoken question is understood: its sound is not needed any more. */
+  understood(askId: string): void {
+    this.#speeches.get(askId)?.end();
+    this.#speeches.delete(askId);
+  }
+
+  /** Send no more of a spoken question. The session that waits for the rest of it takes no other one until then. */
+  giveUp(askId: string): void {
+    const announced = this.#speeches.get(askId)?.announced;
+    this.over(askId);
+    if (announced) this.say({ case: "cancel", value: { askId } });
+  }
+
+  /** Names of spoken questions whose sound is needed and not kept any more. */
+  get lostSpeeches(): string[] {
+    return [...this.#speeches].filter(([, speech]) => speech.lost).map(([askId]) => askId);
   }
 
   /** More of a spoken question was recorded. */
@@ -243,8 +364,7 @@ export class Outgoing {
   /** Nothing more comes of a question. */
   over(askId: string): void {
     this.#asks.delete(askId);
-    this.#speeches.get(askId)?.end();
-    this.#speeches.delete(askId);
+    this.understood(askId);
     this.#cancels.delete(askId);
   }
 
@@ -256,18 +376,16 @@ export class Outgoing {
   /**
    * There is a new link: what may not have arrived over the old one is said again.
    * @param resumed whether the session is the same. Of another one, frames come when they are needed
+   * @param longestS seconds of a spoken question that it takes
    */
-  again(resumed: boolean): void {
+  again(resumed: boolean, longestS = Infinity): void {
     this.#window = new Window();
     if (!resumed) {
       this.#drops.clear();
       this.#played = undefined; // of a question that this session does not know
     }
     const wanted = new Set([...this.#asks.values()].map((ask) => ask.frame));
-    for (const { start } of this.#speeches.values()) {
-      const frame = start.message.case === "speechStart" ? start.message.value.request?.frames[0]?.source : undefined;
-      if (frame?.case === "sha256") wanted.add(hex(frame.value));
-    }
+    for (const { frame } of this.#speeches.values()) if (frame) wanted.add(frame);
     this.#waiting = [];
     for (const [name, upload] of this.#uploads) {
       upload.offset = undefined;
@@ -280,12 +398,18 @@ export class Outgoing {
     if (this.#device) this.#waiting.push(this.#device);
     // A later question is understood after what was heard, so that is said first.
     if (this.#played) this.#waiting.push(this.#played);
+    const cancels = [...this.#cancels].map(([askId, said]) => ({ askId, said, known: this.#asks.has(askId) || this.#speeches.has(askId) }));
+    // What was given up ends before others are listened to.
+    if (resumed) for (const { said, known } of cancels) if (!known) this.#waiting.push(said);
+    if (!resumed) for (const { askId, known } of cancels) if (!known) this.#cancels.delete(askId);
     this.#waiting.push(...[...this.#asks.values()].map((ask) => ask.said));
     for (const speech of this.#speeches.values()) {
-      speech.again();
-      this.#waiting.push(speech.start);
+      speech.again(resumed, longestS);
+      // Another session takes one speech after the other, so that they are announced as they are sent.
+      if (speech.announced && (speech.repeating || !speech.over)) this.#waiting.push(speech.start);
     }
-    this.#waiting.push(...this.#cancels.values(), ...this.#drops.values());
+    for (const { said, known } of cancels) if (known) this.#waiting.push(said);
+    this.#waiting.push(...this.#drops.values());
     this.#changed.tell();
   }
 
@@ -315,13 +439,20 @@ export class Outgoing {
   #sound(most: number): ClientMessage[] | undefined {
     const batch: ClientMessage[] = [];
     let bytes = 0;
-    for (const speech of this.#speeches.values()) {
+    for (const [askId, speech] of this.#speeches) {
+      if (!speech.announced && batch.length < most) {
+        speech.announced = true;
+        batch.push(speech.start);
+        const cancel = this.#cancels.get(askId);
+        if (cancel) this.#waiting.push(cancel); // the session did not know it when that was said
+      }
       while (batch.length < most && bytes < MOST_SOUND_BYTES) {
         const said = speech.next();
         if (!said) break;
         if (said.message.case === "audio") bytes += said.message.value.data.length;
         batch.push(said);
       }
+      if (speech.repeating || !speech.announced) break; // a session listens to one at a time
     }
     return batch.length ? batch : undefined;
   }

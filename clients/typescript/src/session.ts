@@ -377,6 +377,8 @@ export class Session implements Kept {
     const { restored, restoredReason: reason } = opened;
     if (!first && restored !== Opened_Restored.ALL) this.#lose(reason);
     if (!first || restored !== Opened_Restored.UNSPECIFIED) this.#tell({ case: "restored", restored, reason, afterMs });
+    this.outgoing.again(restored === Opened_Restored.ALL, Number(opened.limits?.maxSpeechUs ?? 0) / 1e6);
+    this.#loseSpeeches();
   }
 
   lost(reason: string): void {
@@ -394,8 +396,8 @@ export class Session implements Kept {
         this.#turns.get(said.value.askId)?.take(said);
         break;
       case "speechStatus":
-        this.outgoing.spoken(said.value);
-        this.#turns.get(said.value.id)?.take(said);
+        if (this.outgoing.spoken(said.value)) this.#turns.get(said.value.id)?.take(said);
+        this.#loseSpeeches();
         break;
       case "turn":
       case "interrupted":
@@ -404,6 +406,8 @@ export class Session implements Kept {
       case "speech":
       case "spoken":
         this.#turns.get(said.value.askId)?.take(said);
+        if (said.case === "transcript" && said.value.final) this.outgoing.understood(said.value.askId);
+        if (said.case === "interrupted" && !this.#turns.has(said.value.askId)) this.outgoing.over(said.value.askId); // given up
         this.#forget(said.value.askId);
         break;
       case "notice": {
@@ -503,6 +507,7 @@ export class Session implements Kept {
         const piece = await recording.next();
         if (!piece) break;
         speech.add(piece, this.#playing);
+        this.#loseSpeeches();
         this.outgoing.recorded();
       }
     } catch (error) {
@@ -536,6 +541,16 @@ export class Session implements Kept {
       const told = `the session could not be resumed: ${reason}; ask again`;
       turn.fail(new SessionLost(told, Status.UNAVAILABLE, { reason }));
       this.#forget(turn.id);
+    }
+  }
+
+  /** Spoken questions whose sound is needed again and not kept cannot be asked. */
+  #loseSpeeches(): void {
+    for (const askId of this.outgoing.lostSpeeches) {
+      const told = "the sound of this question was lost with the link, and is not kept any more; say it again";
+      this.#turns.get(askId)?.fail(new SessionLost(told, Status.UNAVAILABLE, { reason: "SOUND_LOST" }));
+      this.#turns.delete(askId);
+      this.outgoing.giveUp(askId);
     }
   }
 

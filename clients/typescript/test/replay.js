@@ -136,6 +136,8 @@ export class Replay {
   /** @type {import("../dist/gen/quizglass/v1/session_pb.js").Forgotten | undefined} */
   receipt;
   marked = 0;
+  /** Ends with the last question of an open microphone. @type {Promise<void> | undefined} */
+  microphone;
 
   /**
    * @param {import("./stage.js").Stage} stage
@@ -190,10 +192,12 @@ export class Replay {
       const turn = this.session.say(tenths(step.sound), { endsBySilence: step.ends_by_silence ?? false, ...(frame && { frame }) });
       this.turns[step.say] = new Following(turn);
     } else if (step.listen) {
-      await this.#hear(step);
+      this.microphone = this.#hear(step);
+      if (!step.beside) await this.microphone;
     } else if (step.after) {
-      const turn = this.#turn(step.after);
-      const enough = () => (step.events ? turn.updates.length >= step.events : turn.segments.length >= step.segments);
+      const came = (/** @type {Following | undefined} */ turn) =>
+        step.states ? turn?.states.length : step.events ? turn?.updates.length : turn?.segments.length;
+      const enough = () => (came(this.turns[step.after]) ?? 0) >= (step.states ?? step.events ?? step.segments);
       await eventually(enough, JSON.stringify(step));
     } else if (step.played) this.#turn(step.played).turn.played(step.segment, step.code_point);
     else if (step.cancel) this.#turn(step.cancel).turn.cancel();
@@ -240,6 +244,7 @@ export class Replay {
     assert.deepEqual(sounds, scenario.sounds ?? sounds);
     assert.equal(this.session.links, scenario.links ?? this.session.links);
     const up = await this.stage.do({ up: null });
+    await this.microphone;
     if (scenario.up_at_most) assert(up - this.marked <= scenario.up_at_most, `${up - this.marked} bytes went up`);
     await this.session.close();
     await this.listening;

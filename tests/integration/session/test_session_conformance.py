@@ -140,6 +140,7 @@ class Replay:
         self.frames = {}
         self.news = []
         self.marked = 0
+        self.microphone = None
         self._listening = asyncio.create_task(self._listen())
 
     async def _listen(self):
@@ -168,11 +169,18 @@ class Replay:
                 self.turns[name] = Following(turn)
             case {"listen": names, "sound": sound, **more}:
                 over, pauses = self.turns.get(more.get("over")), more.get("pauses", False)
-                await self.listen(names, tenths(sound), over, pauses=pauses, overlap=more.get("overlap", "interrupt"))
+                overlap = more.get("overlap", "interrupt")
+                self.microphone = asyncio.create_task(
+                    self.listen(names, tenths(sound), over, pauses=pauses, overlap=overlap)
+                )
+                if not more.get("beside"):
+                    await self.microphone
             case {"after": name, "events": count}:
                 await eventually(lambda: len(self.turns[name].updates) >= count)
             case {"after": name, "segments": count}:
                 await eventually(lambda: len(self.turns[name].segments) >= count)
+            case {"after": name, "states": count}:
+                await eventually(lambda: name in self.turns and len(self.turns[name].states) >= count)
             case {"played": name, "segment": segment, "code_point": code_point}:
                 await self.turns[name].turn.played(segment, code_point)
             case {"cancel": name}:
@@ -231,6 +239,8 @@ class Replay:
         assert self.session.links == scenario.get("links", self.session.links)
         up = await self.stage.do({"up": None})
         assert up - self.marked <= scenario.get("up_at_most", up)
+        if self.microphone is not None:
+            await self.microphone
         await self.session.close()
         await self._listening
         told = [name for name in map(named, self.news) if name is not None]

@@ -172,6 +172,12 @@ class ConformanceStage:
         heard = [each for stage, _ in self._stages if isinstance(stage, SpeechStage) for each in stage.hearing.heard]
         return [round(len(each) / 32_000, 2) for each in heard]
 
+    async def do_withhold(self, _: object) -> None:
+        """Have the first server's recogniser understand nothing: it waits."""
+        stage, _web = self._stages[0]
+        assert isinstance(stage, SpeechStage)
+        stage.hearing.gate = Gate()
+
     async def do_opus(self, seconds: float) -> list[str]:
         """A tone of so many seconds as packets of Opus, in base64."""
         packets = opus.encoded(tone(seconds, rate_hz=48_000))

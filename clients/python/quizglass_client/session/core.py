@@ -60,6 +60,7 @@ from quizglass_client.types import AskOptions, PictureLike
 _MOST_NEWS = 1024
 _PAUSE_S = 1.0
 """Before listening again, where that failed."""
+_SOUND_LOST = "the sound of this question was lost with the link, and is not kept any more; say it again"
 _MOST_ASK_BYTES = 250 * 1024
 """Most bytes of a question: what a server takes as one message, less what goes around it."""
 
@@ -273,11 +274,16 @@ class SessionCore:
         try:
             while not upload.over and (piece := await source.next()) is not None:
                 upload.add(piece, self._playing)
+                self._lose_speeches()
                 self._outgoing.wake()
         except Exception as error:
+            if upload.over:
+                return  # it was heard; the next one is told
             source.ended = True
             self._outgoing.say(CancelAsk(feed.ask_id))
-            feed.fail(ClientError(f"the sound cannot be read: {error}", reason="AUDIO"))
+            if not isinstance(error, ClientError):
+                error = ClientError(f"the sound cannot be read: {error}", reason="AUDIO")
+            feed.fail(error)
             self._over(feed.ask_id)
             return
         self._recorded(upload)
@@ -359,7 +365,8 @@ class SessionCore:
                 self._lose(opened.restored_reason)
             for feed in self._turns.values():
                 feed.aloud = self._wants_sound and opened.limits.speaks
-        self._outgoing.again(resumed=resumed)
+        self._outgoing.again(resumed=resumed, longest_s=opened.limits.max_speech)
+        self._lose_speeches()
 
     def silence(self, limits: SessionLimits) -> Silence:
         """How long the link may say nothing now."""
@@ -376,6 +383,13 @@ class SessionCore:
                 told = f"the session could not be resumed: {reason}; ask again"
                 feed.fail(SessionLost(told, status="UNAVAILABLE", reason=reason))
 
+    def _lose_speeches(self) -> None:
+        """Spoken questions whose sound is needed again and not kept cannot be asked."""
+        for name in self._outgoing.lost_speeches:
+            if (feed := self._turns.pop(name, None)) is not None:
+                feed.fail(SessionLost(_SOUND_LOST, status="UNAVAILABLE", reason="SOUND_LOST"))
+            self._outgoing.give_up(name)
+
     def take(self, said: ServerSaid) -> None:
         """The server says something."""
         match said:
@@ -389,8 +403,9 @@ class SessionCore:
                     self._frames.need(need)
                 self._feed(said.ask_id, said)
             case SpeechStatus():
-                self._outgoing.spoken(said)
-                self._feed(said.id, said)
+                if self._outgoing.spoken(said):
+                    self._feed(said.id, said)
+                self._lose_speeches()
             case TurnUpdate() | Interrupted() | Progress() | SpeechTranscript() | AnswerAudio() | AnswerSpoken():
                 self._feed(said.ask_id, said)
             case Notice():
@@ -422,6 +437,8 @@ class SessionCore:
                 self._over(ask_id)
             elif feed.answered or (isinstance(said, SpeechTranscript) and said.final):
                 self._outgoing.over(ask_id)
+        elif isinstance(said, Interrupted):
+            self._outgoing.over(ask_id)  # it was given up
 
     def _over(self, ask_id: str) -> None:
         self._turns.pop(ask_id, None)

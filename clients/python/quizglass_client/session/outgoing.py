@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass
@@ -90,6 +91,8 @@ class OutgoingMessages:
                 self._played = None
                 self.forgotten()
                 self._asks[_FORGET] = said
+                for speech in self._speeches.values():
+                    speech.forget()
         self._waiting.append(said)
         self._changed.set()
 
@@ -123,15 +126,30 @@ class OutgoingMessages:
 
     def speak(self, start: SpeechStart) -> SpeechUpload:
         """Begin a spoken question."""
-        upload = self._speeches[start.id] = SpeechUpload(start)
-        self.say(start)
+        first = not any(each.repeating for each in self._speeches.values())
+        upload = self._speeches[start.id] = SpeechUpload(start, announced=first)
+        if first:
+            self.say(start)
+        self._changed.set()
         return upload
 
-    def spoken(self, status: SpeechStatus) -> None:
-        """What the server has of a spoken question."""
-        if (upload := self._speeches.get(status.id)) is not None:
-            upload.status(status)
-            self._changed.set()
+    def spoken(self, status: SpeechStatus) -> bool:
+        """What the server has of a spoken question; returns whether it was not known from an earlier session."""
+        upload = self._speeches.get(status.id)
+        self._changed.set()
+        return upload is None or upload.status(status)
+
+    @property
+    def lost_speeches(self) -> list[str]:
+        """Names of spoken questions whose sound is needed and not kept any more."""
+        return [name for name, upload in self._speeches.items() if upload.lost]
+
+    def give_up(self, name: str) -> None:
+        """Send no more of a spoken question; while a session waits for the rest of it, it takes no other one."""
+        upload = self._speeches.get(name)
+        self.over(name)
+        if upload is not None and upload.announced:
+            self.say(CancelAsk(name))
 
     def wake(self) -> None:
         """More of a spoken question was recorded."""
@@ -165,11 +183,12 @@ class OutgoingMessages:
         """The server has forgotten."""
         self._asks.pop(_FORGET, None)
 
-    def again(self, *, resumed: bool) -> None:
+    def again(self, *, resumed: bool, longest_s: float = math.inf) -> None:
         """There is a new link: what may not have arrived over the old one is said again.
 
         Args:
             resumed: whether the session is the same. Of another one, frames come when they are needed.
+            longest_s: seconds of a spoken question that it takes.
         """
         self._window = Window()
         asks = list(self._asks.values())
@@ -187,12 +206,22 @@ class OutgoingMessages:
         if not resumed:
             self._dropped.clear()
             self._played = None  # of a question that this session does not know
+        known = {*self._asks, *self._speeches}
+        given_up = {name: said for name, said in self._cancelled.items() if name not in known}
+        if not resumed:  # this session does not know them
+            self._cancelled = {name: said for name, said in self._cancelled.items() if name in known}
+            given_up.clear()
         # A later question is understood after what was heard, so that is said first.
-        before = [said for said in (self._device, self._played) if said is not None]
+        before: list[ClientSaid] = [said for said in (self._device, self._played) if said is not None]
         for speech in self._speeches.values():
-            speech.again()
-        starts = [upload.start for upload in self._speeches.values()]
-        self._waiting = deque([*begins, *before, *asks, *starts, *self._cancelled.values(), *self._dropped.values()])
+            speech.again(resumed=resumed, longest_s=longest_s)
+        # Another session takes one speech after the other, so that they are announced as they are sent.
+        starts = [
+            each.start for each in self._speeches.values() if each.announced and (each.repeating or not each.over)
+        ]
+        cancels = [said for name, said in self._cancelled.items() if name in known]
+        before += given_up.values()  # a session listens to one speech at a time
+        self._waiting = deque([*begins, *before, *asks, *starts, *cancels, *self._dropped.values()])
         self._changed.set()
 
     def pong(self, payload: bytes) -> None:
@@ -210,10 +239,19 @@ class OutgoingMessages:
             self._changed.clear()
             await self._changed.wait()
 
-    def _sound(self) -> SpeechAudio | SpeechEnd | None:
+    def _sound(self) -> SpeechStart | SpeechAudio | SpeechEnd | None:
         """The next piece of speech, before any of a frame: the wearer waits for its end."""
-        found = (said for upload in self._speeches.values() if (said := upload.next()) is not None)
-        return next(found, None)
+        for name, upload in self._speeches.items():
+            if not upload.announced:
+                upload.announced = True
+                if (cancel := self._cancelled.get(name)) is not None:
+                    self._waiting.append(cancel)  # the session did not know it when that was said
+                return upload.start
+            if (said := upload.next()) is not None:
+                return said
+            if upload.repeating:
+                return None  # a session listens to one at a time
+        return None
 
     def _part(self) -> FramePart | None:
         """The next piece of the frame that was shown last and is not whole, if the link has room for it."""

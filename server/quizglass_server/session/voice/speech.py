@@ -103,8 +103,8 @@ class Speech:
         self._next_seq = 0
         self._whole = False
         """Whether no more pieces are taken."""
-        self._taken = 0
-        """Pieces that were looked at."""
+        self.examined = 0
+        """Pieces that were looked for a voice."""
         self._seconds = 0.0
         """Of sound that came."""
         self._voiced_s = 0.0
@@ -215,16 +215,16 @@ class Speech:
             if self._waiting:
                 # On another thread: the detector takes a tenth of a millisecond for each thirtieth of a second.
                 sound = await asyncio.to_thread(self._looked_at, self._waiting.popleft())
-                self._taken += 1
+                self.examined += 1
                 self._pause()
                 if sound:
                     yield sound
                 if self.end_seq is None and self.start.ends_by_silence and self._finished:
-                    self._end(self._taken)
+                    self._end(self.examined)
                     return
             elif self._whole:
                 if self.end_seq is None:
-                    self._end(self._taken)
+                    self._end(self.examined)
                 if rest := self._intake.end():
                     yield rest
                 return

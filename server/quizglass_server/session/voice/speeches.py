@@ -217,7 +217,7 @@ class Speeches:
     def voice(self, speech: Speech) -> None:
         """See `SpeechListener.voice`."""
         if not speech.over:
-            self._asker.emit(SpeechStatus(speech.id, SpeechState.VOICE, speech.status.next_seq))
+            self._asker.emit(SpeechStatus(speech.id, SpeechState.VOICE, speech.examined))
             self._hush(speech)
 
     def partly(self, speech: Speech, transcript: Transcript) -> None:

@@ -14,6 +14,8 @@ const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 4000];
 const CONNECT_MS = 5000;
 /** Pieces of one speech that are kept to be sent again: some three minutes, the oldest go first. */
 const MOST_PIECES = 4096;
+/** Seconds before the piece of the first word that a server hears with it, where answers are paused meanwhile. */
+const BEFORE_S = 2;
 /** Codes that another attempt does not change. */
 const LASTING = new Set([UNAUTHENTICATED, "permission_denied", "invalid_argument", "unimplemented"]);
 /** Between two looks at how long the link has been silent. */
@@ -23,7 +25,9 @@ const SILENT_PROGRESS = 2.5;
 
 /**
  * @typedef {{data: string, playing?: object}} Piece
- * @typedef {{pieces: Piece[], first: number, left: Piece[], next: number | null, greeted: boolean, whole: boolean, ended: boolean, over: boolean, sending: boolean}} Speech
+ * @typedef {{rateHz: number, endsBySilence?: boolean, pauses?: boolean, request: object}} Start
+ * @typedef {{start: Start, pieces: Piece[], first: number, left: Piece[], next: number | null, voice: number, greeted: boolean,
+ *   whole: boolean, ended: boolean, over: boolean, sending: boolean, announced: boolean, repeating: boolean, heard: boolean}} Speech
  * @typedef {{id: string, message: object, events: any[], wake: () => void, speech?: Speech}} Asked
  * @typedef {{sha256: string, bytes: Uint8Array}} Shown
  * @typedef {Shown & {held: boolean}} Frame
@@ -41,6 +45,8 @@ export class Session {
   #link = new AbortController();
   /** Milliseconds of the server's limits; 0: it has not opened the link yet. */
   #limits = { ping: 0, progress: 0 };
+  /** Seconds of a spoken question that the server takes. */
+  #longest = 0;
   /** When the link said something, and when it was asked after that whether it lives (0: it was not). */
   #heard = 0;
   #pinged = 0;
@@ -150,10 +156,12 @@ export class Session {
   /** What is played while sound is recorded, as `Playing`; nothing is. @type {() => object | undefined} */
   playing = () => undefined;
 
-  /** Begin a spoken question. @param {object} start a SpeechStart without its name @param {AbortSignal} signal @returns {Asked} */
+  /** Begin a spoken question. @param {Start} start a SpeechStart without its name @param {AbortSignal} signal @returns {Asked} */
   #speak(start, signal) {
     const id = crypto.randomUUID();
-    const speech = { pieces: [], first: 0, left: [], next: 0, greeted: false, whole: false, ended: false, over: false, sending: false };
+    const how = { whole: false, ended: false, over: false, sending: false, announced: false, repeating: false, heard: false };
+    /** @type {Speech} */
+    const speech = { start, pieces: [], first: 0, left: [], next: 0, voice: 0, greeted: false, ...how };
     /** @type {Asked} */
     const asked = { id, message: { speechStart: { id, ...start } }, events: [], wake: () => {}, speech };
     this.#asks.set(id, asked);
@@ -162,8 +170,38 @@ export class Session {
       this.#tell(id, new DOMException("stopped", "AbortError"));
     });
     if (this.#refused) this.#tell(id, this.#refused);
-    this.#say(asked.message);
+    this.#announceSpeeches();
     return asked;
+  }
+
+  /** Begin the spoken questions that the session does not know, each after those before it that are sent once more. */
+  #announceSpeeches() {
+    for (const { message, speech } of this.#asks.values()) {
+      if (speech && !speech.announced) {
+        speech.announced = true;
+        this.#say(message);
+      }
+      if (speech?.repeating) return;
+    }
+  }
+
+  /**
+   * Have a spoken question asked in another session, which does not know it: by its sound, as long as it is not understood.
+   * @param {Asked} asked @param {Speech} speech
+   */
+  #repeat(asked, speech) {
+    speech.announced = speech.ended = false;
+    speech.repeating = speech.over;
+    if (speech.start.endsBySilence) trim(speech, this.#longest);
+    if (speech.over) {
+      speech.pieces = speech.pieces.map(({ data }) => ({ data })); // no answer that this session knows was played
+      speech.whole = true;
+      const { endsBySilence, pauses, ...start } = speech.start;
+      if (speech.voice) asked.message = { speechStart: { id: asked.id, ...start } }; // where it begins and ends is known
+    }
+    if (!speech.heard && !speech.first) return;
+    speech.repeating = false;
+    this.#tell(asked.id, new CallError({ code: "session_lost", message: "The connection was lost for too long. Ask again." }));
   }
 
   /** So much of an answer was heard. @param {string} askId @param {number} segment all before it */
@@ -213,7 +251,7 @@ export class Session {
     speech.sending = true;
     await this.#said; // what began it goes first
     const link = this.#link;
-    while (speech.next !== null && !speech.over && this.#link === link && !link.signal.aborted) {
+    while (speech.next !== null && (!speech.over || speech.repeating) && this.#link === link && !link.signal.aborted) {
       const at = Math.max(speech.next, speech.first); // what is not kept any more leaves a gap, which the server refuses
       const data = speech.pieces.slice(at - speech.first, at - speech.first + PIECES_AT_ONCE);
       speech.next = at + data.length;
@@ -232,16 +270,21 @@ export class Session {
     const asked = this.#asks.get(status.id);
     const speech = asked?.speech;
     if (!asked || !speech) return;
-    if (status.state === "STATE_ENDED" && !speech.over) {
+    const known = speech.over;
+    if (status.state === "STATE_ENDED") {
       speech.over = true;
-      speech.left = speech.pieces.slice(Math.max(0, Number(status.nextSeq ?? 0) - speech.first));
-      speech.pieces = [];
+      speech.repeating = false;
+      // What came since is not of this question, which is kept until it is understood.
+      const since = speech.pieces.splice(Math.max(0, Number(status.nextSeq ?? 0) - speech.first));
+      if (!known) speech.left = since;
+      this.#announceSpeeches();
     }
+    if (status.state === "STATE_VOICE") speech.voice ||= Number(status.nextSeq ?? 0);
     if (status.state === "STATE_LISTENING") {
       if (speech.greeted || speech.next === null) Object.assign(speech, { next: Number(status.nextSeq ?? 0), ended: false });
       speech.greeted = true;
     }
-    this.#tell(asked.id, { voice: status });
+    if (!known) this.#tell(asked.id, { voice: status });
     this.#pump(asked, speech);
   }
 
@@ -263,8 +306,9 @@ export class Session {
         if (!asked.events.length) await new Promise((resolve) => (asked.wake = () => resolve(null)));
       }
     } finally {
-      if (asked.speech) asked.speech.over = true;
+      if (asked.speech) Object.assign(asked.speech, { over: true, repeating: false, pieces: [] });
       this.#asks.delete(asked.id);
+      this.#announceSpeeches();
       this.#say({ ack: { seq: this.#seq } });
     }
   }
@@ -356,7 +400,7 @@ export class Session {
     else if (message.needFrame) this.#announce();
     else if (message.turn) this.#tell(message.turn.askId, message.turn.event);
     else if (message.speechStatus) this.#listened(message.speechStatus);
-    else if (message.transcript) this.#tell(message.transcript.askId, { heard: message.transcript });
+    else if (message.transcript) this.#understood(message.transcript);
     else if (message.speech) this.#tell(message.speech.askId, { speech: message.speech });
     else if (message.spoken) this.#tell(message.spoken.askId, { spoken: message.spoken });
     else if (message.interrupted) this.#tell(message.interrupted.askId, new DOMException("stopped", "AbortError"));
@@ -372,14 +416,19 @@ export class Session {
     }
     this.#id = opened.sessionId;
     this.#limits = { ping: Number(opened.limits.pingUs) / 1000, progress: Number(opened.limits.progressUs) / 1000 };
-    this.hears = Number(opened.limits.maxSpeechUs ?? 0) > 0;
+    this.#longest = Number(opened.limits.maxSpeechUs ?? 0) / 1e6;
+    this.hears = this.#longest > 0;
     this.speaks = Boolean(opened.limits.speaks);
     this.told(true, resumed, "");
     if (this.#frame && !this.#frame.held) this.#announce();
     for (const asked of this.#asks.values()) {
-      if (asked.speech) Object.assign(asked.speech, { next: asked.speech.greeted ? null : 0, sending: false });
-      this.#say(asked.message);
+      const speech = asked.speech;
+      if (speech && resumed && speech.over && !speech.repeating) continue; // its transcript comes
+      if (speech) Object.assign(speech, { next: speech.greeted ? null : 0, sending: false });
+      if (speech && !resumed) this.#repeat(asked, speech);
+      if (!speech || speech.announced) this.#say(asked.message);
     }
+    this.#announceSpeeches();
     for (const askId of opened.openAsks ?? []) if (!this.#asks.has(askId)) this.#say({ cancel: { askId } });
   }
 
@@ -402,6 +451,13 @@ export class Session {
       parts.push({ framePart: { sha256: frame.sha256, offset: String(at), data: encoded(data), crc32c: crc32c(data) } });
     }
     while (parts.length && this.#frame === frame && this.#link === link) await this.#send(parts.splice(0, PARTS_AT_ONCE));
+  }
+
+  /** So much of a spoken question is understood. @param {any} transcript */
+  #understood(transcript) {
+    const speech = this.#asks.get(transcript.askId)?.speech;
+    if (speech && transcript.final) Object.assign(speech, { heard: true, pieces: [] });
+    this.#tell(transcript.askId, { heard: transcript });
   }
 
   /** @param {any} notice */
@@ -434,6 +490,31 @@ export class Session {
     if (!this.#id || this.#over || link.signal.aborted) return;
     await call("SessionService/Send", { ...this.#named, messages }, link.signal).catch(() => link.abort());
   }
+}
+
+/**
+ * Keep what another session can use of an open microphone, numbered anew: the question from shortly before its first word on, or
+ * where none was heard as much as a question may have.
+ * @param {Speech} speech @param {number} longest seconds of a question
+ */
+function trim(speech, longest) {
+  const seconds = speech.pieces.map(({ data }) => (0.75 * data.length) / (2 * speech.start.rateHz));
+  let begin = speech.voice ? last(seconds.slice(0, Math.max(0, speech.voice - 1 - speech.first)), (before) => before <= BEFORE_S) : 0;
+  if (speech.over || !speech.voice) begin = Math.max(begin, last(seconds, (before, all) => all <= longest));
+  if (speech.voice && speech.voice <= speech.first) return; // its beginning is not kept
+  speech.pieces.splice(0, begin);
+  speech.voice = speech.voice && speech.voice - speech.first - begin;
+  speech.first = 0;
+}
+
+/** Where the last pieces begin that have enough seconds. @param {number[]} seconds @param {(before: number, all: number) => boolean} takes one more */
+function last(seconds, takes) {
+  let [at, all] = [seconds.length, 0];
+  for (let more = seconds[at - 1]; more !== undefined && takes(all, all + more); more = seconds[at - 1]) {
+    all += more;
+    at -= 1;
+  }
+  return at;
 }
 
 /** Send a request that outlives the page. @param {object} request */

@@ -69,6 +69,13 @@ async def test_statuses_tell_how_far_a_speech_is(said):
     ]
 
 
+async def test_the_first_word_is_said_to_be_before_a_piece_however_much_has_come(said):
+    await said.say(*spoken("a", silence(1.0) + tone(1.0)))
+    await said.done("a")
+    (voice,) = (each for _, each in said.heard if isinstance(each, SpeechStatus) and each.state is SpeechState.VOICE)
+    assert 11 <= voice.next_seq <= 13
+
+
 async def test_partial_transcripts_come_before_the_final_one(stage, said):
     stage.hearing.partly = ["What", "[noise]", "What is"]
     await said.say(*spoken("a", tone(1.0)))

@@ -168,7 +168,7 @@ public abstract sealed class ClientException extends RuntimeException {
     }
   }
 
-  /** The session could not be resumed, and a question was half answered. */
+  /** The session could not be resumed, and a question was half answered, or the sound of a spoken one is gone (SOUND_LOST). */
   public static final class SessionLost extends ClientException {
     private static final long serialVersionUID = 1L;
 

@@ -29,7 +29,7 @@ final class Keeper implements Link.Receiver {
     /** Whether a question is not over. */
     boolean busy();
 
-    /** There is a link; {@code after} is the time without one, null for the first of a new dialogue. */
+    /** There is a link, over which what may not have arrived is said again; {@code after} is the time without one, null for the first of a new dialogue. */
     void opened(Opened opened, Duration after);
 
     /** The link broke; another one is being made. */
@@ -273,7 +273,6 @@ final class Keeper implements Link.Receiver {
     hinted = false; // a link that has just answered need not be doubted
     links += 1;
     owner.opened(opened, after);
-    outgoing.again(resumed);
     watch();
   }
 

@@ -7,8 +7,10 @@ import java.util.Deque;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import quizglass.v1.CancelAsk;
 import quizglass.v1.ClientMessage;
 import quizglass.v1.FrameBegin;
 import quizglass.v1.FrameDrop;
@@ -77,6 +79,7 @@ final class Outgoing {
         played = null;
         forgotten();
         asks.put(FORGET, said);
+        speeches.values().forEach(SpeechUpload::forget);
       }
       default -> {} // said once
     }
@@ -103,14 +106,33 @@ final class Outgoing {
 
   /** Begin a spoken question. */
   void speak(SpeechUpload speech) {
-    speeches.put(speech.start.getId(), speech);
-    waiting.add(announcement(speech.start));
+    speech.announced = speeches.values().stream().noneMatch(each -> each.repeating);
+    speeches.put(speech.start().getId(), speech);
+    if (speech.announced) waiting.add(announcement(speech.start()));
   }
 
-  /** What the server has of a spoken question. */
-  void spoken(SpeechStatus status) {
+  /** What the server has of a spoken question; whether that was not known from an earlier session. */
+  boolean spoken(SpeechStatus status) {
     SpeechUpload speech = speeches.get(status.getId());
-    if (speech != null) speech.status(status);
+    return speech == null || speech.status(status);
+  }
+
+  /** A spoken question is understood: its sound is not needed any more. */
+  void understood(String askId) {
+    SpeechUpload speech = speeches.remove(askId);
+    if (speech != null) speech.end();
+  }
+
+  /** Send no more of a spoken question. The session that waits for the rest of it takes no other one until then. */
+  void giveUp(String askId) {
+    boolean announced = speeches.containsKey(askId) && speeches.get(askId).announced;
+    over(askId);
+    if (announced) say(ClientMessage.newBuilder().setCancel(CancelAsk.newBuilder().setAskId(askId)).build());
+  }
+
+  /** Names of spoken questions whose sound is needed and not kept any more. */
+  List<String> lostSpeeches() {
+    return speeches.values().stream().filter(speech -> speech.lost).map(speech -> speech.start().getId()).toList();
   }
 
   /** What the server has of a picture. */
@@ -135,8 +157,7 @@ final class Outgoing {
   /** Nothing more comes of a question. */
   void over(String askId) {
     asks.remove(askId);
-    SpeechUpload speech = speeches.remove(askId);
-    if (speech != null) speech.end();
+    understood(askId);
     cancels.remove(askId);
   }
 
@@ -149,8 +170,9 @@ final class Outgoing {
    * There is a new link: what may not have arrived over the old one is said again.
    *
    * @param resumed whether the session is the same. Of another one, pictures come when they are needed
+   * @param longestS seconds of a spoken question that it takes
    */
-  void again(boolean resumed) {
+  void again(boolean resumed, double longestS) {
     window = new Window();
     waiting.clear();
     if (!resumed) {
@@ -162,7 +184,7 @@ final class Outgoing {
       ask.getAsk().getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
     }
     for (SpeechUpload speech : speeches.values()) {
-      speech.start.getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
+      speech.start().getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
     }
     for (Upload upload : uploads.values()) {
       upload.offset = NOTHING;
@@ -174,12 +196,19 @@ final class Outgoing {
     if (device != null) waiting.add(device);
     // A later question is understood after what was heard, so that is said first.
     if (played != null) waiting.add(played);
+    Map<String, ClientMessage> givenUp = new LinkedHashMap<>(cancels);
+    givenUp.keySet().removeIf(askId -> asks.containsKey(askId) || speeches.containsKey(askId));
+    if (!resumed) cancels.keySet().removeAll(givenUp.keySet()); // this session does not know them
+    else waiting.addAll(givenUp.values()); // before others are listened to
     waiting.addAll(asks.values());
     for (SpeechUpload speech : speeches.values()) {
-      speech.again();
-      waiting.add(announcement(speech.start));
+      speech.again(resumed, longestS);
+      // Another session takes one speech after the other, so that they are announced as they are sent.
+      if (speech.announced && (speech.repeating || !speech.over)) waiting.add(announcement(speech.start()));
     }
-    waiting.addAll(cancels.values());
+    for (Map.Entry<String, ClientMessage> cancel : cancels.entrySet()) {
+      if (!givenUp.containsKey(cancel.getKey())) waiting.add(cancel.getValue());
+    }
     waiting.addAll(drops.values());
   }
 
@@ -191,11 +220,23 @@ final class Outgoing {
   /** The next message to be sent, at a time in milliseconds; null when there is none, or no room for it. */
   ClientMessage next(long now) {
     if (!waiting.isEmpty()) return waiting.remove();
-    for (SpeechUpload speech : speeches.values()) { // before pictures: the wearer waits for its end
+    ClientMessage said = sound(); // before pictures: the wearer waits for its end
+    return said == null ? part(now) : said;
+  }
+
+  /** The next piece of speech. */
+  private ClientMessage sound() {
+    for (SpeechUpload speech : speeches.values()) {
+      if (!speech.announced) {
+        speech.announced = true;
+        ClientMessage cancel = cancels.get(speech.start().getId());
+        if (cancel != null) waiting.add(cancel); // the session did not know it when that was said
+        return announcement(speech.start());
+      }
       ClientMessage said = speech.next();
-      if (said != null) return said;
+      if (said != null || speech.repeating) return said; // a session listens to one at a time
     }
-    return part(now);
+    return null;
   }
 
   /** The next piece of the picture that was shown last and is not whole, if the link has room for it. */

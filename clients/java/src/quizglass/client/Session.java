@@ -326,7 +326,21 @@ public final class Session implements AutoCloseable {
 
   /** Something was recorded; a session that is over is not told. */
   void record(Runnable recorded) {
-    execute(recorded);
+    execute(
+        () -> {
+          recorded.run();
+          loseSpeeches();
+        });
+  }
+
+  /** Spoken questions whose sound is needed again and not kept cannot be asked. */
+  private void loseSpeeches() {
+    for (String askId : outgoing.lostSpeeches()) {
+      String told = "the sound of this question was lost with the link, and is not kept any more; say it again";
+      Turn turn = turns.remove(askId);
+      if (turn != null) turn.fail(new ClientException.SessionLost(told, Details.reason("SOUND_LOST")));
+      outgoing.giveUp(askId);
+    }
   }
 
   /** Have something done on the session's thread after so many milliseconds, unless the session is over by then. */
@@ -399,6 +413,9 @@ public final class Session implements AutoCloseable {
         if (!all) lose(message.getRestoredReason());
         tell(new News.Restored(message.getRestored(), message.getRestoredReason(), after));
       }
+      boolean resumed = message.getRestored() == Opened.Restored.RESTORED_ALL;
+      outgoing.again(resumed, message.getLimits().getMaxSpeechUs() / 1e6);
+      loseSpeeches();
       opened.countDown();
     }
 
@@ -419,10 +436,13 @@ public final class Session implements AutoCloseable {
           take(said.getNeedFrame().getAskId(), said);
         }
         case SPEECH_STATUS -> {
-          outgoing.spoken(said.getSpeechStatus());
-          take(said.getSpeechStatus().getId(), said);
+          if (outgoing.spoken(said.getSpeechStatus())) take(said.getSpeechStatus().getId(), said);
+          loseSpeeches();
         }
-        case TRANSCRIPT -> take(said.getTranscript().getAskId(), said);
+        case TRANSCRIPT -> {
+          take(said.getTranscript().getAskId(), said);
+          if (said.getTranscript().getFinal()) outgoing.understood(said.getTranscript().getAskId());
+        }
         case SPEECH -> take(said.getSpeech().getAskId(), said);
         case SPOKEN -> take(said.getSpoken().getAskId(), said);
         case TURN -> take(said.getTurn().getAskId(), said);
@@ -453,7 +473,10 @@ public final class Session implements AutoCloseable {
 
     private void take(String askId, ServerMessage said) {
       Turn turn = turns.get(askId);
-      if (turn == null) return;
+      if (turn == null) {
+        if (said.hasInterrupted()) outgoing.over(askId); // it was given up
+        return;
+      }
       turn.take(said);
       forget(turn);
     }

@@ -71,6 +71,11 @@ final class Following {
     return heard;
   }
 
+  /** How many changes of a spoken question came. */
+  int states() {
+    return states.size();
+  }
+
   /** The last word about each segment. */
   Map<Integer, Segment> segments() {
     Map<Integer, Segment> last = new TreeMap<>();

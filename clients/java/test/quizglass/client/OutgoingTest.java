@@ -34,14 +34,14 @@ class OutgoingTest {
     outgoing.say(cancel());
     outgoing.say(ClientMessage.newBuilder().setAck(Ack.newBuilder().setSeq(3)).build());
     assertEquals(List.of("FRAME_BEGIN", "ASK", "PLAYBACK", "CANCEL", "ACK"), kinds());
-    outgoing.again(true);
+    outgoing.again(true, 30);
     assertEquals(List.of("FRAME_BEGIN", "PLAYBACK", "ASK", "CANCEL"), kinds());
     outgoing.status(status(FrameStatus.State.STATE_SEND, 49_000));
     assertEquals(List.of("FRAME_PART", "PING"), kinds());
     outgoing.status(status(FrameStatus.State.STATE_HELD, 0));
     outgoing.over("one");
-    outgoing.again(false);
-    outgoing.again(true); // of the new session, whose questions are others
+    outgoing.again(false, 30);
+    outgoing.again(true, 30); // of the new session, whose questions are others
     assertEquals(List.of(), kinds());
   }
 
@@ -75,25 +75,25 @@ class OutgoingTest {
     outgoing.show(NAME, data, false);
     outgoing.show(NAME, data, false);
     assertEquals(List.of("FRAME_BEGIN"), kinds());
-    outgoing.again(false);
+    outgoing.again(false, 30);
     outgoing.show(NAME, data, false);
     assertEquals(List.of("FRAME_BEGIN"), kinds());
     outgoing.status(status(FrameStatus.State.STATE_DROPPED, 0));
-    outgoing.again(true);
+    outgoing.again(true, 30);
     assertEquals(List.of(), kinds(), "no question about it is left");
   }
 
   @Test
   void aPictureIsDroppedOverANewLinkUntilTheServerSaysSoOrItIsShownAgain() {
     outgoing.drop(NAME);
-    outgoing.again(true);
+    outgoing.again(true, 30);
     assertEquals(List.of("FRAME_DROP"), kinds());
     outgoing.show(NAME, ByteString.copyFrom(new byte[10]), false);
-    outgoing.again(true);
+    outgoing.again(true, 30);
     assertEquals(List.of("FRAME_BEGIN"), kinds());
     outgoing.drop(NAME);
     outgoing.status(status(FrameStatus.State.STATE_DROPPED, 0));
-    outgoing.again(true);
+    outgoing.again(true, 30);
     assertEquals(List.of(), kinds());
   }
 
@@ -104,11 +104,11 @@ class OutgoingTest {
     outgoing.say(ClientMessage.newBuilder().setAsk(SessionAsk.newBuilder().setId("one")).build());
     outgoing.say(ClientMessage.newBuilder().setForget(Forget.getDefaultInstance()).build());
     outgoing.say(ClientMessage.newBuilder().setAsk(SessionAsk.newBuilder().setId("two")).build());
-    outgoing.again(true);
+    outgoing.again(true, 30);
     assertEquals(List.of("DEVICE_STATE", "ASK", "FORGET", "ASK"), kinds(), "pictures are forgotten here at once");
     outgoing.forgotten();
     outgoing.over("one");
-    outgoing.again(false);
+    outgoing.again(false, 30);
     assertEquals(List.of("DEVICE_STATE", "ASK"), kinds());
   }
 

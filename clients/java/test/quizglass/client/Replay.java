@@ -18,6 +18,8 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -38,11 +40,16 @@ final class Replay {
   private final Stage stage;
   private final JsonObject scenario;
   private final List<News> news = new CopyOnWriteArrayList<>();
-  private final Map<String, Following> turns = new HashMap<>();
+  private final Map<String, Following> turns = new ConcurrentHashMap<>();
   private final Map<String, ByteString> frames = new HashMap<>();
   private String target;
   private Session session;
   private long marked;
+
+  /** Turns of a microphone behind those that have names. */
+  private final List<Following> behind = new CopyOnWriteArrayList<>();
+
+  private CompletableFuture<Void> heard = CompletableFuture.completedFuture(null);
 
   Replay(Stage stage, JsonObject scenario) {
     this.stage = stage;
@@ -171,13 +178,17 @@ final class Replay {
       long tenth = 0;
       for (byte[] piece : tenths(step.getAsJsonArray("sound"))) microphone.add(piece, playing(step, tenth++));
     }
+    heard = CompletableFuture.runAsync(() -> follow(microphone, names));
+    if (!step.has("beside")) heard.get(WAIT_S, TimeUnit.SECONDS);
+  }
+
+  private void follow(OpenMicrophone microphone, Iterator<String> names) {
     for (Turn turn : microphone) {
       Following following = new Following(turn);
       if (names.hasNext()) {
         turns.put(names.next(), following);
       } else {
-        following.over();
-        assertEquals("", following.heard(), "what is heard behind the last question");
+        behind.add(following);
       }
     }
   }
@@ -241,11 +252,17 @@ final class Replay {
   }
 
   private static boolean came(Following turn, JsonObject step) {
+    if (step.has("states")) return turn != null && turn.states() >= step.get("states").getAsInt();
     if (step.has("events")) return turn.updates.size() >= step.get("events").getAsInt();
     return turn.segments().size() >= step.get("segments").getAsInt();
   }
 
   private void check() throws Exception {
+    heard.get(WAIT_S, TimeUnit.SECONDS);
+    for (Following each : behind) {
+      each.over();
+      assertEquals("", each.heard(), "what is heard behind the last question");
+    }
     for (Map.Entry<String, JsonElement> turn : scenario.getAsJsonObject("turns").entrySet()) {
       turns.get(turn.getKey()).check(turn.getValue().getAsJsonObject());
     }

@@ -48,12 +48,20 @@ class Recording:
     """Whether no more pieces come."""
     back: deque[bytes] = field(default_factory=deque)
     """Pieces that were read and belong to what is spoken next."""
+    failure: Exception | None = None
+    """Why no more can be read."""
 
     async def next(self) -> bytes | None:
-        """The next piece; None: there are no more."""
+        """The next piece; None: there are no more. Raises what the source does, now and later."""
         if self.back:
             return self.back.popleft()
-        piece = await anext(self.pieces, None)
+        if self.failure is not None:
+            raise self.failure
+        try:
+            piece = await anext(self.pieces, None)
+        except Exception as error:
+            self.failure = error
+            raise
         self.ended = piece is None
         return None if piece is None else memoryview(piece).tobytes()
 

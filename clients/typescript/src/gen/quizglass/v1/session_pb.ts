@@ -2510,7 +2510,7 @@ export enum SpeechStatus_State {
   LISTENING = 1,
 
   /**
-   * The wearer's first word was heard.
+   * The wearer's first word was heard, before the piece `next_seq`.
    *
    * @generated from enum value: STATE_VOICE = 2;
    */
