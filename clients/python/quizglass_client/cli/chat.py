@@ -139,6 +139,7 @@ class _Talk:
         self._frame = b""
         self._turn: AsyncTurn | None = None
         self._telling: asyncio.Task[None] | None = None
+        self._told_last = ""
         self.failed = False
         """Whether a line was wrong, or a question was not answered."""
 
@@ -147,6 +148,12 @@ class _Talk:
         self.failed = True
         say(why)
 
+    def _spoken_failed(self, error: ClientError) -> None:
+        """Tell of a spoken question that failed; once where the next ones fail for the same reason."""
+        if error.message != self._told_last:
+            self._told_last = error.message
+            self.fail(error.message)
+
     async def converse(self) -> None:
         """Talk by microphone and loudspeaker, until the program is interrupted."""
         speaker, asked = Loudspeaker(), self._arguments
@@ -154,9 +161,8 @@ class _Talk:
         try:
             with Microphone() as microphone:
                 say("listening; speak over an answer to end it, Ctrl-C to leave")
-                await converse(
-                    self._session, microphone, microphone.rate_hz, speaker, self._print, self._frame, options
-                )
+                told = self._print, self._spoken_failed
+                await converse(self._session, microphone, microphone.rate_hz, speaker, *told, self._frame, options)
         finally:
             speaker.close()
 

@@ -43,6 +43,7 @@ async def converse(
     rate_hz: int,
     speaker: Speaker,
     tell: Callable[[TurnSaid], None],
+    fail: Callable[[ClientError], None],
     frame: bytes,
     options: AskOptions,
 ) -> None:
@@ -54,13 +55,14 @@ async def converse(
         rate_hz: samples a second.
         speaker: plays answers. It pauses when the wearer may have begun to speak, and is quiet with the first word.
         tell: takes what is printed about the questions.
+        fail: takes why one failed.
         frame: name of the picture that they are about.
         options: of the questions.
     """
     following: set[asyncio.Task[None]] = set()
     player = _Player(speaker)
     async for turn in session.listen(microphone, rate_hz=rate_hz, frame=frame, pauses=True, **options):
-        task = asyncio.create_task(_follow(turn, player, tell))
+        task = asyncio.create_task(_follow(turn, player, tell, fail))
         following.add(task)
         task.add_done_callback(following.discard)
     await asyncio.gather(*following)
@@ -125,7 +127,9 @@ class _Player:
                 self.speaker.volume /= _LOUDER
 
 
-async def _follow(turn: AsyncTurn, player: _Player, tell: Callable[[TurnSaid], None]) -> None:
+async def _follow(
+    turn: AsyncTurn, player: _Player, tell: Callable[[TurnSaid], None], fail: Callable[[ClientError], None]
+) -> None:
     playing: asyncio.Task[None] | None = None
     try:
         async for said in turn:
@@ -137,8 +141,8 @@ async def _follow(turn: AsyncTurn, player: _Player, tell: Callable[[TurnSaid], N
             tell(said)
         if playing is not None:
             await playing
-    except ClientError:
-        pass  # its notice says so
+    except ClientError as error:
+        fail(error)
     finally:
         await player.play_on(turn)
         if playing is not None:

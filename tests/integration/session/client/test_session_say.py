@@ -358,7 +358,7 @@ async def test_a_conversation_ends_an_answer_with_the_wearers_first_word(stage):
     stage.hearing.texts = ["What is it?", "Louder.", "Stop."]
     stage.assistant.script = words(3)
     stage.voice.sound = lambda seconds: babble(seconds, 2).astype("<i2").tobytes()  # no tone, as the wearer's is
-    speaker, told = Played(), []
+    speaker, told, failed = Played(), [], []
     between = asyncio.Event()
 
     async def microphone():
@@ -374,18 +374,19 @@ async def test_a_conversation_ends_an_answer_with_the_wearers_first_word(stage):
             between.set()
 
     async with AsyncSession(stage.target, output=ALOUD) as session:
-        await converse(session, microphone(), 16_000, speaker, tell, b"", {})
+        await converse(session, microphone(), 16_000, speaker, tell, failed.append, b"", {})
     assert speaker.stopped.is_set()
     assert speaker.volume == 1.5
     heard = [said.text for said in told if isinstance(said, SpeechTranscript) and said.final and said.text]
     assert heard == ["What is it?", "Louder.", "Stop."]
     assert len(stage.assistant.turns) == 1
+    assert failed == []
 
 
 async def test_a_conversation_pauses_an_answer_until_it_knows_who_spoke(stage):
     stage.assistant.script = words(3)
     stage.voice.sound = lambda seconds: babble(seconds, 2).astype("<i2").tobytes()
-    speaker, between, paused, states = Played(), asyncio.Event(), asyncio.Event(), []
+    speaker, between, paused, states, failed = Played(), asyncio.Event(), asyncio.Event(), [], []
 
     async def microphone():
         yield tone(0.6) + silence(1.2)
@@ -409,9 +410,10 @@ async def test_a_conversation_pauses_an_answer_until_it_knows_who_spoke(stage):
 
     async with AsyncSession(stage.target, output=ALOUD) as session:
         async with asyncio.timeout(120):
-            await converse(session, microphone(), 16_000, speaker, tell, b"", {})
+            await converse(session, microphone(), 16_000, speaker, tell, failed.append, b"", {})
     assert (SpeechState.PAUSE, True) in states
     assert (SpeechState.RESUME, False) in states
+    assert failed == []
     assert not speaker.stopped.is_set()
 
 

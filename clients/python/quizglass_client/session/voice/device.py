@@ -9,12 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from quizglass.session import AnswerAudio
-from quizglass_client.errors import InvalidRequest
+from quizglass_client.errors import ClientError, InvalidRequest
 
 _PIECE_S = 0.032
 """A window of the server's detector of voices."""
 _MOST_PIECES = 250
 """Ten seconds of unread sound; older sound is dropped."""
+_PATIENCE_S = 5.0
+_LOST = (
+    "the microphone was lost while it recorded: it was unplugged, or the system took it away; "
+    "connect it, or choose another one, and open a new Microphone"
+)
 
 
 def _sounddevice() -> Any:
@@ -32,14 +37,20 @@ class Microphone:
     Args:
         rate_hz: samples a second.
         device: name or number of it; None: the system's own.
+        patience: seconds without a piece after which the device counts as lost. Silence has pieces, too.
 
     Raises:
         InvalidRequest: there is none, or `sounddevice` is not installed.
     """
 
-    def __init__(self, rate_hz: int = 16_000, device: str | int | None = None) -> None:
+    def __init__(
+        self, rate_hz: int = 16_000, device: str | int | None = None, *, patience: float = _PATIENCE_S
+    ) -> None:
         self.rate_hz = rate_hz
+        self._patience = patience
         self._pieces: queue.Queue[bytes | None] = queue.Queue()
+        self._lock = threading.Lock()
+        self._stopped = False
         library = _sounddevice()
         try:
             self._stream = library.RawInputStream(
@@ -49,6 +60,7 @@ class Microphone:
                 channels=1,
                 dtype="int16",
                 callback=self._came,
+                finished_callback=self._ended,
             )
         except (library.PortAudioError, ValueError) as error:
             raise InvalidRequest.of("audio", f"no microphone can be opened: {error}") from None
@@ -58,6 +70,10 @@ class Microphone:
             self._pieces.get_nowait()
         self._pieces.put_nowait(bytes(data))
 
+    def _ended(self) -> None:
+        """The recording has ended, by `stop` or with its device; PortAudio forbids to close it here."""
+        self._pieces.put_nowait(None)
+
     def __enter__(self) -> Microphone:
         self._stream.start()
         return self
@@ -66,14 +82,36 @@ class Microphone:
         self.stop()
 
     def stop(self) -> None:
-        """Record no more: the pieces end."""
-        self._stream.stop()
-        self._stream.close()
+        """Record no more: the pieces end. Twice does no harm."""
+        self._let_go()
         self._pieces.put_nowait(None)
 
     def __iter__(self) -> Iterator[bytes]:
-        while (piece := self._pieces.get()) is not None:
+        """The pieces, as they are recorded.
+
+        Raises:
+            ClientError: the device was lost; reason DEVICE_LOST. It has been let go.
+        """
+        while (piece := self._next()) is not None:
             yield piece
+        if self._let_go():
+            raise ClientError(_LOST, reason="DEVICE_LOST")
+
+    def _next(self) -> bytes | None:
+        """The next piece; None: there are no more, or the device gives none."""
+        try:
+            return self._pieces.get(timeout=self._patience)
+        except queue.Empty:  # some systems do not say that a device is gone
+            return None
+
+    def _let_go(self) -> bool:
+        """Release the device; returns whether that was not done before."""
+        with self._lock:
+            first, self._stopped = not self._stopped, True
+        if first:
+            self._stream.abort()  # `stop` waits for a device that may be gone
+            self._stream.close()
+        return first
 
 
 class Loudspeaker:
