@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.grpc.Status;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
@@ -70,6 +71,9 @@ final class Keeper implements Link.Receiver {
   private final SessionThread thread;
   private final ByteString holder;
 
+  /** Of the file that is read for every link; null: there is none. */
+  private final KeptToken token;
+
   // Where the client is in its session.
   private String sessionId = "";
   private long seq;
@@ -113,6 +117,7 @@ final class Keeper implements Link.Receiver {
     this.owner = owner;
     this.outgoing = outgoing;
     this.thread = thread;
+    token = options.tokenFile() == null ? null : new KeptToken(options.tokenFile());
     ByteString earlier = options.state();
     holder = earlier.isEmpty() ? secret() : earlier.substring(0, SessionOptions.HOLDER_BYTES);
     state = earlier.isEmpty() ? earlier : earlier.substring(SessionOptions.HOLDER_BYTES);
@@ -139,7 +144,9 @@ final class Keeper implements Link.Receiver {
     if (over) return;
     retrying = null;
     linked = false;
-    Link made = new Link(target, options, ClientMessage.newBuilder().setOpen(open()).build(), thread, this);
+    ClientMessage first = ClientMessage.newBuilder().setOpen(open()).build();
+    Map<String, String> metadata = options.sent(token == null ? "" : token.current());
+    Link made = new Link(target, options, metadata, first, thread, this);
     link = made;
     thread.after(options.connectTimeout().toMillis(), () -> unanswered(made));
   }

@@ -7,6 +7,7 @@ import io.grpc.Metadata;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import quizglass.v1.ClientMessage;
 import quizglass.v1.ServerMessage;
@@ -34,12 +35,18 @@ final class Link implements StreamObserver<ServerMessage> {
   private final Receiver receiver;
 
   /** Connect, and say the first message when there is a connection. */
-  Link(String target, SessionOptions options, ClientMessage first, SessionThread thread, Receiver receiver) {
+  Link(
+      String target,
+      SessionOptions options,
+      Map<String, String> metadata,
+      ClientMessage first,
+      SessionThread thread,
+      Receiver receiver) {
     this.thread = thread;
     this.receiver = receiver;
     ManagedChannelBuilder<?> builder = Grpc.newChannelBuilder(target, options.credentials()).disableRetry();
     builder.directExecutor().maxInboundMessageSize(MOST_RECEIVED_BYTES);
-    builder.intercept(MetadataUtils.newAttachHeadersInterceptor(metadata(options)));
+    builder.intercept(MetadataUtils.newAttachHeadersInterceptor(headers(metadata)));
     Duration keepalive = options.keepalive();
     if (!keepalive.isZero()) builder.keepAliveTime(keepalive.toMillis(), TimeUnit.MILLISECONDS);
     channel = builder.build();
@@ -47,10 +54,10 @@ final class Link implements StreamObserver<ServerMessage> {
     up.onNext(first);
   }
 
-  private static Metadata metadata(SessionOptions options) {
-    Metadata metadata = new Metadata();
-    options.metadata().forEach((name, value) -> metadata.put(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER), value));
-    return metadata;
+  private static Metadata headers(Map<String, String> metadata) {
+    Metadata headers = new Metadata();
+    metadata.forEach((name, value) -> headers.put(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER), value));
+    return headers;
   }
 
   /** Send a message after those before; one to a link that has ended is lost. */

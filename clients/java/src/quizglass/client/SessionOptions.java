@@ -5,8 +5,6 @@ import io.grpc.ChannelCredentials;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.Metadata;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -26,8 +24,8 @@ import quizglass.v1.OutputProfile;
  * @param state {@link Session#state} of an earlier session, whose dialogue goes on here; empty: a new one
  * @param credentials of TLS, such as {@code TlsChannelCredentials.create()}; {@code InsecureChannelCredentials}: the link is
  *     not encrypted
- * @param metadata goes with every link; {@link #withToken} and {@link #withTokenFile} add the token that a
- *     server asks for
+ * @param metadata goes with every link; {@link #withToken} adds the token that a server asks for
+ * @param tokenFile has that token, and is read again for every link, so that another token can take its place; null: no file does
  */
 public record SessionOptions(
     Duration connectTimeout,
@@ -37,7 +35,8 @@ public record SessionOptions(
     boolean localOnly,
     ByteString state,
     ChannelCredentials credentials,
-    Map<String, String> metadata) {
+    Map<String, String> metadata,
+    Path tokenFile) {
   /** 5 s to connect, 120 s of patience, no keepalive, answers as they were written, a new dialogue, no TLS. */
   public static final SessionOptions DEFAULT =
       new SessionOptions(
@@ -48,7 +47,8 @@ public record SessionOptions(
           false,
           ByteString.EMPTY,
           InsecureChannelCredentials.create(),
-          Map.of());
+          Map.of(),
+          null);
 
   /** Bytes of the secret that a state begins with. */
   static final int HOLDER_BYTES = 32;
@@ -93,42 +93,42 @@ public record SessionOptions(
 
   /** These, with another time to connect in. */
   public SessionOptions withConnectTimeout(Duration timeout) {
-    return new SessionOptions(timeout, patience, keepalive, output, localOnly, state, credentials, metadata);
+    return new SessionOptions(timeout, patience, keepalive, output, localOnly, state, credentials, metadata, tokenFile);
   }
 
   /** These, with another patience. */
   public SessionOptions withPatience(Duration longest) {
-    return new SessionOptions(connectTimeout, longest, keepalive, output, localOnly, state, credentials, metadata);
+    return new SessionOptions(connectTimeout, longest, keepalive, output, localOnly, state, credentials, metadata, tokenFile);
   }
 
   /** These, with another keepalive. */
   public SessionOptions withKeepalive(Duration silence) {
-    return new SessionOptions(connectTimeout, patience, silence, output, localOnly, state, credentials, metadata);
+    return new SessionOptions(connectTimeout, patience, silence, output, localOnly, state, credentials, metadata, tokenFile);
   }
 
   /** These, with answers of another look. */
   public SessionOptions withOutput(OutputProfile profile) {
-    return new SessionOptions(connectTimeout, patience, keepalive, profile, localOnly, state, credentials, metadata);
+    return new SessionOptions(connectTimeout, patience, keepalive, profile, localOnly, state, credentials, metadata, tokenFile);
   }
 
   /** These, with another decision about what may leave the server's machine. */
   public SessionOptions withLocalOnly(boolean stays) {
-    return new SessionOptions(connectTimeout, patience, keepalive, output, stays, state, credentials, metadata);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, stays, state, credentials, metadata, tokenFile);
   }
 
   /** These, for a session that goes on with the dialogue of an earlier one. */
   public SessionOptions withState(ByteString earlier) {
-    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, earlier, credentials, metadata);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, earlier, credentials, metadata, tokenFile);
   }
 
   /** These, over TLS. */
   public SessionOptions withCredentials(ChannelCredentials tls) {
-    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, tls, metadata);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, tls, metadata, tokenFile);
   }
 
   /** These, with what a proxy before the server asks for. */
   public SessionOptions withMetadata(Map<String, String> sent) {
-    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, credentials, sent);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, credentials, sent, tokenFile);
   }
 
   /**
@@ -137,28 +137,38 @@ public record SessionOptions(
    * @throws IllegalArgumentException it is no token
    */
   public SessionOptions withToken(String token) {
-    if (token.isEmpty() || !token.chars().allMatch(each -> '!' <= each && each <= '~')) {
-      throw new IllegalArgumentException("token: is no token, which is printable ASCII without spaces");
-    }
-    Map<String, String> sent = new HashMap<>(metadata);
-    sent.put(AUTHORIZATION, "Bearer " + token);
-    return withMetadata(sent);
+    return withAuthorization("Bearer " + KeptToken.checked(token), null);
   }
 
   /**
-   * These, with the token that a file has, as {@link #withToken}. {@link Session#open} does so by itself with the file that the
+   * These, with the token that a file has, as {@link #withToken}. It is read again for every link; while it has no token then, as in the
+   * middle of being written, the one before goes with that. {@link Session#open} does so by itself with the file that the
    * variable {@code QUIZGLASS_TOKEN_FILE} of the environment names, unless these have an {@code authorization} already.
    *
    * @throws IOException the file cannot be read
    * @throws IllegalArgumentException it has no token
    */
   public SessionOptions withTokenFile(Path file) throws IOException {
-    return withToken(Files.readString(file, StandardCharsets.ISO_8859_1).strip());
+    KeptToken.read(file);
+    return withAuthorization("", file);
+  }
+
+  /** These, with a header in place of the one that they may have (empty: none), and a file whose token goes into another one. */
+  private SessionOptions withAuthorization(String header, Path file) {
+    Map<String, String> sent = new HashMap<>(metadata);
+    sent.keySet().removeIf(AUTHORIZATION::equalsIgnoreCase);
+    if (!header.isEmpty()) sent.put(AUTHORIZATION, header);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, credentials, sent, file);
+  }
+
+  /** What goes with a link, with a token of the file (empty: none). */
+  Map<String, String> sent(String token) {
+    return token.isEmpty() ? metadata : withAuthorization("Bearer " + token, tokenFile).metadata();
   }
 
   /** Whether something that shows who comes goes with every link. */
   boolean authorized() {
-    return metadata.keySet().stream().anyMatch(AUTHORIZATION::equalsIgnoreCase);
+    return tokenFile != null || metadata.keySet().stream().anyMatch(AUTHORIZATION::equalsIgnoreCase);
   }
 
   /** Whether a token would leave this machine in clear on its way to a server. */

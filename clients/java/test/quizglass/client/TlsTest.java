@@ -85,6 +85,21 @@ class TlsTest {
   }
 
   @Test
+  void aTokenThatTakesThePlaceOfAnotherInItsFileGoesWithTheNextLink(@TempDir Path folder) throws Exception {
+    serve(InsecureServerCredentials.create());
+    Path file = Files.writeString(folder.resolve("token"), "secret\n");
+    try (Session session = Session.open(target(), Stage.PATIENT.withMetadata(TOKEN).withTokenFile(file), news -> {})) {
+      for (String next : List.of("other", "two words")) {
+        Files.writeString(file, next);
+        int links = session.links();
+        session.hintReconnect(); // the server of this test answers no ping
+        Replay.eventually(() -> session.links() > links, "another link");
+      }
+    }
+    assertEquals(List.of("Bearer secret", "Bearer other", "Bearer other"), tokens);
+  }
+
+  @Test
   void aTokenIsReadFromTheFileThatTheEnvironmentNames(@TempDir Path folder) throws IOException, InterruptedException {
     serve(InsecureServerCredentials.create());
     Path file = Files.writeString(folder.resolve("token"), "secret\n");
