@@ -20,9 +20,9 @@ from typing import Any
 from quizglass.text import plain
 from quizglass_server.engines.generator.connection import Address
 from quizglass_server.engines.generator.process.breaker import Breaker, BreakerOptions, BreakerState
-from quizglass_server.engines.generator.process.folders import new_folder, sweep
+from quizglass_server.engines.generator.process.folders import new_folder, remove_folder, sweep
 from quizglass_server.engines.generator.process.log import exit_words
-from quizglass_server.engines.generator.process.spawn import Child, spawn
+from quizglass_server.engines.generator.process.spawn import Child, spawn, undisturbed
 from quizglass_server.engines.generator.process.watch import Signs, WatchOptions, hang, processor_s
 from quizglass_server.errors import EngineLost, QuizglassError, SettingsError
 
@@ -76,6 +76,7 @@ class SpeechProcess:
         self._heard = 0.0
         self._up = asyncio.Event()
         self._supervision: asyncio.Task[None] | None = None
+        self._closed = False
         self.address: Address | None = None
         """Where it serves; None while it does not."""
         self.why = "it is being started"
@@ -88,7 +89,8 @@ class SpeechProcess:
         self._supervision = asyncio.create_task(self._supervise(), name=f"supervision of {self._name}")
 
     async def close(self) -> None:
-        """End it."""
+        """End it; no other is started."""
+        self._closed = True
         if self._supervision is not None:
             self._supervision.cancel()
             await asyncio.wait({self._supervision})
@@ -128,6 +130,8 @@ class SpeechProcess:
                 logger.exception("%s cannot be started", self._name)
                 wait_s = self._breaker.died()
                 self._down("it cannot be started; see the log")
+            if self._closed:
+                return
             logger.error("%s: %s; next attempt in %.1f s", self._name, self.why, wait_s)
             await asyncio.sleep(wait_s)
 
@@ -148,10 +152,9 @@ class SpeechProcess:
             finally:
                 self.address = None
                 self._up.clear()
-                await self._buried(child, ended, reading)
+                await undisturbed(self._buried(child, ended, reading))
         finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-            os.close(lock)
+            await remove_folder(folder, lock)
 
     async def _loaded(
         self,

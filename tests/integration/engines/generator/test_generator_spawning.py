@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import json
 import os
 import signal
 import sys
+import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +24,15 @@ import uvloop
 from quizglass_server import descriptors
 from quizglass_server.engines.generator.process import launcher
 from quizglass_server.engines.generator.process.breaker import BreakerOptions, BreakerState
+from quizglass_server.engines.generator.process.folders import new_folder
 from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.spawn import spawn
+from quizglass_server.engines.generator.process.state import StateDirectory
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
-from tests.support.engines.generator_process import kill, started, texts, until
+from quizglass_server.errors import EngineFailed, EngineLost
+from tests.support.engines.generator_process import fake_program, kill, started, texts, until
 from tests.support.engines.starter_server import HEALTH, outcome, served, statuses
-from tests.support.processes import generator_of, no_descriptors
+from tests.support.processes import generator_of, no_descriptors, running
 
 SPAWNS = int(os.environ.get("QUIZGLASS_TEST_SPAWNS", "40"))
 RESTARTS = int(os.environ.get("QUIZGLASS_TEST_KILLS", "4"))
@@ -109,6 +116,82 @@ def test_a_server_that_stops_while_the_generator_is_restarted_ends(
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(stopped_midway())
+
+
+async def test_a_process_that_is_closed_while_it_starts_is_started_no_more(
+    options: ProcessOptions, tmp_path: Path
+) -> None:
+    process = GeneratorProcess(replace(options, program=fake_program("silent", tmp_path)))
+    starting = asyncio.create_task(process.start())
+    async with asyncio.timeout(LONG_S):
+        while not running(os.getpid(), str(tmp_path)):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+        await process.close()
+        assert not running(os.getpid(), str(tmp_path))
+        with pytest.raises(EngineLost, match="is closed"):
+            await starting
+        with pytest.raises(EngineLost, match="is closed"):
+            await process.start()
+    assert not running(os.getpid(), str(tmp_path))
+
+
+async def test_a_start_in_a_folder_that_cannot_be_written_to_leaves_nothing(
+    options: ProcessOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = Path.mkdir
+
+    def full(folder: Path, *given: Any, **named: Any) -> None:
+        if folder.name == "slots":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        make(folder, *given, **named)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "mkdir", full)
+    process, before = GeneratorProcess(options), in_use()
+    with pytest.raises(EngineFailed, match="cannot be started: No space left"):
+        await process.start()
+    assert os.listdir(tmp_path) == []  # noqa: PTH208
+    assert in_use() <= before
+
+
+def test_a_folder_for_whose_lock_no_descriptor_is_left_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with no_descriptors(), pytest.raises(OSError, match="Too many open files"):
+        new_folder()
+    assert not list(tmp_path.iterdir())
+
+
+class Held(StateDirectory):
+    """A state of the last run, which is put away only when a test lets it."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, "aa")
+        self.begin()
+        self.commit()
+        self.reached, self.let = asyncio.Event(), threading.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def taken(self) -> None:
+        self._loop.call_soon_threadsafe(self.reached.set)
+        self.let.wait()
+        super().taken()
+
+
+async def test_a_start_that_is_cancelled_when_it_serves_leaves_none(options: ProcessOptions, tmp_path: Path) -> None:
+    """While the state of the last run, which it has taken, is put away."""
+    own = replace(options, program=fake_program("sound", tmp_path))
+    state = Held(tmp_path / "state")
+    process = GeneratorProcess(own, state)
+    starting = asyncio.create_task(process.start())
+    async with asyncio.timeout(LONG_S):
+        await state.reached.wait()
+        starting.cancel()
+        state.let.set()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+    assert not running(os.getpid(), str(tmp_path))
 
 
 async def test_the_generator_is_restarted_from_the_reserve_when_no_descriptor_is_left(options: ProcessOptions) -> None:

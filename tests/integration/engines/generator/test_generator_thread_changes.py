@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from contextlib import aclosing
 from dataclasses import replace
@@ -13,7 +14,8 @@ import pytest
 from quizglass_server.engines.generator.process import supervisor
 from quizglass_server.engines.generator.process.options import Patience, ProcessOptions
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
-from tests.support.engines.generator_process import LONG, PATIENCE_S, PROMPT, started, texts
+from tests.support.engines.generator_process import LONG, PATIENCE_S, PROMPT, started, texts, until
+from tests.support.processes import generator_of
 
 SOON = Patience(look_s=0.01, steady_s=0.01, apart_s=0.0, idle_s=0.01)
 
@@ -95,3 +97,22 @@ async def test_beside_a_busy_program_it_is_restarted_with_one_fewer_but_never_in
             await changed.wait()
             changed.clear()
         assert threads_of(process) == 2
+
+
+async def test_closing_while_it_is_replaced_leaves_none(
+    choosing: ProcessOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Busy(Others):
+        pass
+
+    monkeypatch.setattr(supervisor, "OthersLoad", Busy)
+    async with started(choosing):
+        (kept,) = kept_files(tmp_path)
+    kept.write_text('{"threads": 2}')
+    async with started(choosing) as process, asyncio.timeout(PATIENCE_S):
+        pid, Busy.used = process.pid, 1.0
+        await until(process, False)
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert generator_of(os.getpid()) is None

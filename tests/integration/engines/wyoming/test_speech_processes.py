@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import select
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -93,6 +94,31 @@ async def test_one_that_stops_answering_is_replaced(tmp_path: Path) -> None:
         assert "it hung" in made.notice
         await until(made, ready=True)
     assert len(starts.read_text().split()) == 2
+
+
+async def test_closing_while_one_that_hangs_is_being_ended_leaves_none(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    options = SpeechProcessOptions(watch=WatchOptions(interval_s=0.1, silent_s=0.5))
+    async with started(f"{PROGRAM} --starts {starts}", options) as made:
+        await until(made, ready=True)
+        (pid,) = map(int, starts.read_text().split())
+        os.kill(pid, signal.SIGSTOP)  # asked to end, it does nothing
+        await until(made, ready=False)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert starts.read_text().split() == [str(pid)]
+
+
+async def test_a_server_that_a_script_runs_ends_with_the_script(tmp_path: Path) -> None:
+    """It holds what the script printed to: closing waited for its end without asking for it."""
+    starts, script = tmp_path / "starts", tmp_path / "speech"
+    script.write_text(f'#!/bin/sh\n{PROGRAM} --starts {starts} "$@"\nexit 1\n')
+    script.chmod(0o755)
+    async with started(str(script)) as made, asyncio.timeout(60):
+        await until(made, ready=True)
+        ended = os.pidfd_open(int(starts.read_text()))
+    assert select.select([ended], [], [], 60)[0] == [ended]
+    os.close(ended)
 
 
 async def test_one_that_cannot_load_says_why() -> None:

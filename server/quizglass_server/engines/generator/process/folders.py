@@ -6,12 +6,15 @@ those that are left and removes them.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+from quizglass_server.engines.generator.process.spawn import undisturbed
 
 _PREFIX = "quizglass-llama-"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there is this user's alone
@@ -30,13 +33,31 @@ def new_folder(*, in_memory: bool = False) -> tuple[Path, int]:
     place = _MEMORY if in_memory and os.access(_MEMORY, os.W_OK | os.X_OK) else None
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # taken for one that was left, in the moment before it was locked
+            continue
+        except OSError:
+            folder.rmdir()
+            raise
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # taken for one that was left, in the moment before it was locked
+        except BlockingIOError:  # the same, a moment later
             os.close(lock)
+        except OSError:
+            os.close(lock)
+            folder.rmdir()
+            raise
         else:
             return folder, lock
+
+
+async def remove_folder(folder: Path, lock: int) -> None:
+    """Remove a folder with what is in it and give its lock up, even if cancelled meanwhile."""
+    try:
+        await undisturbed(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+    finally:
+        os.close(lock)
 
 
 def sweep() -> None:

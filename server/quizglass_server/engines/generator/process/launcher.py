@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 import secrets
 import shutil
@@ -27,11 +26,11 @@ from quizglass_server.engines.generator.connection import Address
 from quizglass_server.engines.generator.control_tokens import ControlTexts
 from quizglass_server.engines.generator.places import ServerPlaces
 from quizglass_server.engines.generator.process.card import CardPlan
-from quizglass_server.engines.generator.process.folders import new_folder, sweep
+from quizglass_server.engines.generator.process.folders import new_folder, remove_folder, sweep
 from quizglass_server.engines.generator.process.log import LogTail, exit_words
 from quizglass_server.engines.generator.process.options import ProcessOptions, environment
 from quizglass_server.engines.generator.process.programs import SLOWER, Origin, Program, find_program
-from quizglass_server.engines.generator.process.spawn import DESCRIPTORS, Child, spawn
+from quizglass_server.engines.generator.process.spawn import DESCRIPTORS, Child, spawn, undisturbed
 from quizglass_server.engines.generator.process.threads import ThreadChoice, kept_in
 from quizglass_server.engines.generator.prompt import TextPart
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, QuizglassError
@@ -96,22 +95,27 @@ class Life:
         self.process.send(signal.SIGKILL)
 
     async def end(self, wait_s: float) -> None:
-        """Ask it to end, wait up to `wait_s` seconds, then kill it."""
+        """Ask it to end, wait up to `wait_s` seconds, then kill it; not left undone when cancelled."""
+        await undisturbed(self._end(wait_s))
+
+    async def bury(self) -> None:
+        """Wait for its end and free what it held; not left undone when cancelled."""
+        await undisturbed(self._bury())
+
+    async def _end(self, wait_s: float) -> None:
         self.process.send(signal.SIGTERM)
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self.process.wait()
         self.kill()
-        await self.bury()
+        await self._bury()
 
-    async def bury(self) -> None:
-        """Wait for its end and free what it held."""
+    async def _bury(self) -> None:
         await self.process.wait()
         self.client.close()
         await self.reading
         self.process.close()
-        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
-        os.close(self.lock)
+        await remove_folder(self.folder, self.lock)
 
     async def saved_to(self, directory: Path) -> int:
         """Write what its slots hold to a directory: how many. Raises QuizglassError, OSError."""
@@ -289,23 +293,22 @@ class Launcher:
         """A process that has been started, over a Unix socket where that is possible."""
         assert self.program is not None
         folder, lock = new_folder()
-        (folder / "slots").mkdir()
-        path = _reachable(folder, lock)
-        if self._sockets and self.program.sockets and path is not None:
-            address, host, port, key = Address(socket=path), _SOCKET, 8080, ""
-        else:
-            key, host, port = secrets.token_urlsafe(32), "127.0.0.1", _free_port()
-            address = Address(host=host, port=port, headers={"Authorization": f"Bearer {key}"})
-        on_card = self.on_card if options is self._options else None
-        flags = options.flags(folder / "slots", host, port, threads=threads, repack=self._repack, on_card=on_card)
         try:
+            (folder / "slots").mkdir()
+            path = _reachable(folder, lock)
+            if self._sockets and self.program.sockets and path is not None:
+                address, host, port, key = Address(socket=path), _SOCKET, 8080, ""
+            else:
+                key, host, port = secrets.token_urlsafe(32), "127.0.0.1", _free_port()
+                address = Address(host=host, port=port, headers={"Authorization": f"Bearer {key}"})
+            on_card = self.on_card if options is self._options else None
+            flags = options.flags(folder / "slots", host, port, threads=threads, repack=self._repack, on_card=on_card)
             with self._reserve.spent():
                 listens: Listens = "tcp" if key else "unix"
                 held = _held(Path(self.program.command[0]), listens)
                 process = await spawn([*self.program.command, *flags], environment(key), folder, listens)
         except BaseException:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-            os.close(lock)
+            await remove_folder(folder, lock)
             raise
         log = LogTail()
         reading = asyncio.create_task(log.read(process.output), name="generator log")

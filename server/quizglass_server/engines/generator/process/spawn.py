@@ -53,21 +53,22 @@ class Child:
         await self._ended.wait()
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it has not ended."""
+        """Send it and the processes that it started a signal, if it has not ended."""
         if self._process.returncode is None:
             # Popen.send_signal would look for the exit status itself, and lose it to the thread that waits for it.
             with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+                os.killpg(self.pid, number)
 
     def close(self) -> None:
         """Close everything that was opened for it; one that still runs is killed."""
         self._own.close()
 
     def watch(self) -> None:
-        """Notice its end. Raises OSError where there are no more threads."""
+        """Notice its end, and end what it has started. Raises OSError where there are no more threads."""
         loop = asyncio.get_running_loop()
 
         def wait() -> None:
+            _end_group(self.pid)
             self._process.wait()
             with suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(self._ended.set)
@@ -108,7 +109,7 @@ async def spawn(command: Sequence[str], environment: Mapping[str, str], folder: 
                 cwd=folder,
             )
         undo.callback(_end, process)
-        reader, writer = await _undisturbed(asyncio.open_unix_connection(sock=ours, limit=_LINE_BYTES))
+        reader, writer = await undisturbed(asyncio.open_unix_connection(sock=ours, limit=_LINE_BYTES))
         undo.callback(writer.close)
         child = Child(process, reader, undo)
         child.watch()
@@ -116,9 +117,12 @@ async def spawn(command: Sequence[str], environment: Mapping[str, str], folder: 
         return child
 
 
-async def _undisturbed(opening: Coroutine[Any, Any, Any]) -> Any:
-    """Be cancelled only once the connection is made, some turns of the loop later: before, uvloop would lose it."""
-    task, cancelled = asyncio.ensure_future(opening), None
+async def undisturbed(work: Coroutine[Any, Any, Any]) -> Any:
+    """Do short work to its end, and be cancelled only then.
+
+    A connection that is being made would be lost by uvloop, a process that is being ended would live on.
+    """
+    task, cancelled = asyncio.ensure_future(work), None
     while not task.done():
         try:
             await asyncio.wait({task})
@@ -127,6 +131,13 @@ async def _undisturbed(opening: Coroutine[Any, Any, Any]) -> Any:
     if cancelled is not None:
         raise cancelled from task.exception()
     return task.result()
+
+
+def _end_group(pid: int) -> None:
+    """Wait for the end of a process, then end what it has started: a script that runs a server may die before it."""
+    with suppress(OSError, AttributeError):  # not every system can wait without freeing the number
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

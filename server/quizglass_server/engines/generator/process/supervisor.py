@@ -20,6 +20,7 @@ from quizglass_server.engines.generator.process.breaker import Breaker, BreakerS
 from quizglass_server.engines.generator.process.launcher import Launcher, Life
 from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.programs import Program
+from quizglass_server.engines.generator.process.spawn import undisturbed
 from quizglass_server.engines.generator.process.state import StateDirectory
 from quizglass_server.engines.generator.process.threads import Neighbours, OthersLoad
 from quizglass_server.engines.generator.process.watch import Signs, hang, processor_s
@@ -48,7 +49,10 @@ class GeneratorProcess:
         self._launcher = Launcher(options)
         self._breaker = Breaker(options.breaker)
         self._life: Life | None = None
+        self._running: Life | None = None
+        self._closed = False
         self._changed = asyncio.Event()
+        self._starting: asyncio.Task[Life] | None = None
         self._supervision: asyncio.Task[None] | None = None
         self._executor = "cpu"
         self._start_s = _LEAST_RETRY_S
@@ -108,15 +112,20 @@ class GeneratorProcess:
         Raises:
             BundleError: a model file cannot be loaded.
             EngineFailed: the process died or did not answer while loading.
+            EngineLost: `close` was called.
         """
+        self._check_open()
+        self._starting = asyncio.create_task(self._first(), name="generator start")
         try:
-            life = await self._first()
-        except OSError as error:
+            life = await self._starting
+        except BaseException as error:
+            await self._end_running()
             self._launcher.close()
-            raise EngineFailed(f"the generator process cannot be started: {error.strerror}") from error
-        except BaseException:
-            self._launcher.close()
+            self._check_open()
+            if isinstance(error, OSError):
+                raise EngineFailed(f"the generator process cannot be started: {error.strerror}") from error
             raise
+        self._check_open()
         self._serve(life)
         self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
 
@@ -158,15 +167,21 @@ class GeneratorProcess:
 
     async def close(self) -> None:
         """End supervision and process. What still runs on it, or waits for the next one, gets EngineLost."""
-        if self._supervision is not None:
-            self._supervision.cancel()
-            await asyncio.wait({self._supervision})
+        self._closed = True
+        for task in (self._starting, self._supervision):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
         life, self._life = self._life, None
         self._announce()
         if life is not None:
             await self._save(life)
-            await life.end(self._options.close_wait_s)
+        await self._end_running()
         self._launcher.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineLost("the generator process is closed; the server is stopping")
 
     def _refusal(self) -> EngineLost:
         """For a request that comes while nothing is tried, or while a probe is being started."""
@@ -193,11 +208,11 @@ class GeneratorProcess:
             logger.warning("the generator's saved state is left out: %s", error.message)
             return await self._launch()
         finally:
-            await asyncio.to_thread(self._state.taken)
+            await undisturbed(asyncio.to_thread(self._state.taken))
 
     async def _launch(self, restore: Path | None = None) -> Life:
         began = self._probing_since = monotonic()
-        life = await self._launcher.launch(restore)
+        life = self._running = await self._launcher.launch(restore)
         self._start_s = monotonic() - began
         self._executor = life.executor
         return life
@@ -228,6 +243,8 @@ class GeneratorProcess:
                 wait_s = self._breaker.not_started()
                 logger.error("the generator process cannot be started: %s; next attempt in %.1f s", error, wait_s)
             except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
+                if self._closed:
+                    raise
                 logger.error(
                     "the generator process cannot be restarted: %s",
                     error,
@@ -252,13 +269,19 @@ class GeneratorProcess:
             ended.cancel()
         self._retire(life)
         if life.process.returncode is None:
-            await life.end(self._options.close_wait_s)
+            await self._end_running()
             return True
         metrics.RESTARTS.add()
         logger.error("the generator process died (%s); restarting it", life.how())
-        await life.bury()
+        await self._end_running()
         self._launcher.died(life.process.returncode)
         return False
+
+    async def _end_running(self) -> None:
+        """End the process that runs, whether it serves or not, and free what it held."""
+        life, self._running = self._running, None
+        if life is not None:
+            await life.end(self._options.close_wait_s)
 
     async def _adapt(self, life: Life) -> None:
         """Return when another number of threads has suited the machine better for long, and no call is under way."""
