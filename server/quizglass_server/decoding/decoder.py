@@ -176,6 +176,8 @@ class _ProcessLane:
     async def _job(self, encoded: bytes, size: int, seconds: float, entered: asyncio.Event) -> RGB:
         await self._enter(seconds)
         try:
+            if self._closed:
+                raise Lost("the decoder is closed")
             reservation = await self._memory.reserve(size)
             entered.set()
             try:

@@ -410,6 +410,15 @@ async def test_processes_end_with_the_decoder(work: WorkMemory) -> None:
     assert work.used == 0
 
 
+async def test_a_closed_decoder_starts_no_process(work: WorkMemory) -> None:
+    decoder = PictureDecoder(LIMITS, work)
+    await decoder.close()
+    with pytest.raises(Overloaded):
+        await decoder.decode(usual(), FIELD)
+    assert not decoder.pids
+    assert work.used == 0
+
+
 def _peak(pid: int | None) -> int:
     """Most memory that a process ever had, bytes."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
