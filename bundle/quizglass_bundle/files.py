@@ -27,9 +27,9 @@ from quizglass_bundle.manifest import Manifest, Roles
 from quizglass_bundle.parts import DeciderPart, RerankerPart
 from quizglass_bundle.signature import SIGNATURE, check_signature
 from quizglass_bundle.tuning import Answers
+from quizglass_bundle.weights import GRAPH, weights_beside
 
 _MAX_MANIFEST_BYTES = 4 << 20
-_GRAPH, _TEXTS = ".onnx", (".json", ".jinja", ".md", ".txt")
 _DISCRIMINATED = frozenset(
     kind
     for role in (DeciderPart, RerankerPart)
@@ -111,16 +111,12 @@ class Bundle:
         return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
 
     def _weights(self, name: str) -> list[str]:
-        """Files that may hold weights of an ONNX model: those in its folder that the manifest has for nothing else.
-
-        `NAME.data` holds those of NAME alone. What others call them, the graph alone says.
-        """
-        if not name.endswith(_GRAPH):
+        """Files that may hold weights of an ONNX model: those in its folder that the manifest has for nothing else."""
+        if not name.endswith(GRAPH):
             return []
-        folder, files = PurePosixPath(name).parent, self.manifest.files
-        used = {each for _, each in self.manifest.references()} | {f"{each}.data" for each in files if each != name}
-        beside = (each for each in files if PurePosixPath(each).parent == folder and each not in used)
-        return sorted(each for each in beside if not each.endswith((_GRAPH, *_TEXTS)))
+        folder, used = PurePosixPath(name).parent, {each for _, each in self.manifest.references()}
+        beside = weights_beside(name, (each for each in self.manifest.files if PurePosixPath(each).parent == folder))
+        return [each for each in beside if each not in used]
 
     @property
     def roles(self) -> Roles:

@@ -30,6 +30,7 @@ from quizglass_bundle.parts import (
     TextScorer,
     VisionScorer,
 )
+from quizglass_bundle.weights import weight_files
 from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.generator.process.card import CardRoom, room
 from quizglass_server.engines.generator.process.programs import find_program
@@ -280,4 +281,4 @@ def _paths(part: RolePart, files: ModelFiles) -> Iterator[Path]:
     for name in [*names, *(grid.model for grid in getattr(part, "grids", None) or ())]:
         if name is not None:
             path = files.path(name)
-            yield from (each for each in (path, path.with_name(f"{path.name}.data")) if each.exists())
+            yield from (path, *weight_files(path))

@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from quizglass_bundle.hashes import file_sha256
+from quizglass_bundle.weights import weight_files
 
 CONTEXT = ".ctx.onnx"
 """Ending of a model for ONNX Runtime that holds its engine, or names it."""
@@ -78,7 +79,7 @@ def tensorrt_version() -> str:
 def model_key(model: Path) -> str:
     """Beginning of the names of a model's engines: its directory, and a hash of its file and external weights."""
     digest = hashlib.sha256()
-    for path in (model, *sorted(model.parent.glob("*.data"))):
+    for path in (model, *weight_files(model)):
         digest.update(bytes.fromhex(file_sha256(path)))
     return f"{model.parent.name}_{digest.hexdigest()[:12]}"
 

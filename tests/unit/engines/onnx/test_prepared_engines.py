@@ -112,11 +112,16 @@ def test_the_card_that_is_named_and_float16_reach_onnx_runtime(
     assert given[TENSORRT].get("trt_fp16_enable") == (None if ahead else "1"), "an engine has its precision"
 
 
-@pytest.mark.parametrize("other", ["model", "weights", "version", "card", "driver", "raw"])
+WEIGHTS = ("model.onnx.data", "model.onnx_data", "weights.bin", "onnx__MatMul_12")
+
+
+@pytest.mark.parametrize("other", ["model.onnx", *WEIGHTS, "version", "card", "driver", "raw"])
 def test_an_engine_for_anything_else_is_never_tried(
     model: Path, engines: Path, use: Callable[[Runtime], Runtime], other: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     runtime = use(Runtime([TENSORRT, CUDA, CPU]))
+    if other in WEIGHTS:
+        model.with_name(other).write_bytes(b"trained")
     if other == "version":
         built(engines, model, "10.9.1")
     elif other == "card":
@@ -128,7 +133,7 @@ def test_an_engine_for_anything_else_is_never_tried(
         made.rename(made.with_name(made.name.removesuffix(CONTEXT) + ".engine"))
     else:
         built(engines, model)
-        (model if other == "model" else model.with_name("model.onnx.data")).write_bytes(b"changed")
+        model.with_name(other).write_bytes(b"changed")
     with caplog.at_level(logging.WARNING):
         found = opened(model, engines)
     assert found.executor == "tensorrt"
@@ -137,6 +142,16 @@ def test_an_engine_for_anything_else_is_never_tried(
     assert runtime.opened[0][2]["trt_profile_max_shapes"] == "x:8x4"
     told = "engines built for it are for another place than trt10.9.0_sm89_nvidia-l4_driver570.1" in caplog.text
     assert told == (other in ("version", "card", "driver"))
+
+
+def test_an_engine_is_kept_whatever_becomes_of_files_that_are_not_its_models(
+    model: Path, engines: Path, use: Callable[[Runtime], Runtime]
+) -> None:
+    use(Runtime([TENSORRT, CUDA, CPU]))
+    built(engines, model)
+    for name in ("other.onnx", "other.onnx.data", "tokenizer.json", "words.txt"):
+        model.with_name(name).write_bytes(b"changed")
+    assert opened(model, engines).executor == "tensorrt-engine"
 
 
 def test_an_engine_that_does_not_start_gives_way_to_one_built_now(
