@@ -44,8 +44,10 @@ _NEVER_DEEP = frozenset(_CLOSED_BY_THE_NEXT.split())
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _ITEMS = "; "  # between the cells of a row, and the items of a list within one
 _BEGIN_ITEM = ("first item", "item")
+_APART = {"text": "", "line": "\n"} | dict.fromkeys(_BEGIN_ITEM, "\n- ")  # what stands before a part of a paragraph
 _LONGEST_HEADING = 240  # characters; longer ones are never put in front of a chunk, and are blocks themselves
 _LONGEST_COLUMN = 100  # characters of a column's name, which is repeated in every row
+_MOST_HEADS = 3  # rows of columns' names above each other
 _WIDEST, _MOST_REACHING = 50, 100  # columns of one cell, and of all cells of a table that reach into the next row
 _MOST_REPEATED = 200_000  # characters of a table's cells that are there again in the rows below
 _NUMBER = re.compile(r"\s*\+?(\d{1,5})")
@@ -184,12 +186,12 @@ def _html(text: str) -> Iterator[Block]:
         return
     outline, words = _Outline(), list[str]()
     for kind, content in _walk(parsed.body):
-        if kind == "text" or kind in _BEGIN_ITEM:
-            words.append(content.replace("\n", " ") if kind == "text" else "\n- ")
+        if kind in _APART:
+            words += (_APART[kind], content.replace("\n", " "))
             continue
         paragraph, words = _by_lines(words), []
         if kind.startswith("/h") and _HEADING.fullmatch(kind[1:]):
-            yield from outline.enter(int(kind[2]), paragraph)
+            yield from outline.enter(int(kind[2]), " ".join(paragraph.split()))
         elif paragraph:
             yield outline.block(paragraph)
     if rest := _by_lines(words):
@@ -198,7 +200,10 @@ def _html(text: str) -> Iterator[Block]:
 
 
 def _by_lines(words: list[str]) -> str:
-    """A paragraph on one line; a list with an item on each, marked as in Markdown, which is how people write lists."""
+    """A paragraph on one line but for breaks that its writer made, as in an address; a list with an item on each.
+
+    Items are marked as in Markdown, which is how people write lists.
+    """
     return "\n".join(filter(None, (" ".join(line.split()) for line in "".join(words).split("\n"))))
 
 
@@ -214,7 +219,8 @@ def _is_of_an_article(node: LexborNode) -> bool:
 def _walk(node: LexborNode, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Texts, and the beginnings and ends of blocks, in document order; a list and a table's row are a block each.
 
-    An item of a list begins with "item", the first one with "first item"; neither has a text.
+    An item of a list begins with "item", the first one with "first item", and a new line of a paragraph with "line";
+    none of these has a text.
     """
     for child in node.iter(include_text=True):
         tag = child.tag or ""
@@ -238,7 +244,7 @@ def _walk(node: LexborNode, depth: int = 0) -> Iterator[tuple[str, str]]:
             yield from _walk(child, depth + 1)
             yield f"/{tag}", ""
         elif tag == "br":
-            yield "text", " "
+            yield "line", ""
         elif tag == "option" or "-" in tag or ":" in tag:  # elements that pages define are boxes, as a rule
             yield "text", " "
             yield from _walk(child, depth + 1)
@@ -335,15 +341,21 @@ def _number(cell: LexborNode, name: str) -> int:
 
 
 def _rows(table: LexborNode, depth: int) -> Iterator[str]:
-    """Rows as "column: value" where the first of several is one of headings: a row too, if no other names them all."""
+    """Rows as "column: value" where the first of several is one of headings: a row too, if no other names them all.
+
+    Below headings of groups of columns the next row's are joined to theirs: "group: column: value".
+    """
     rows = table.css("tr")
-    headed = len(rows) > 1 and bool(rows[0].css("th")) and not rows[0].css("td")
-    grid = _Grid(depth)
-    heads = grid.row(rows[0], repeated=False) if headed else []
+    grid, height = _Grid(depth), _height_of_heads(rows)
+    heads = list[_Cell]()
+    for row in rows[:height]:
+        below = grid.row(row, repeated=False)
+        yield from (head.text for head in heads if len(head.text) > _LONGEST_COLUMN and _is_above(head, below))
+        heads = _joined_heads(heads, below)
     whole = [head.text for head in heads]
     columns = {column: at for at, head in enumerate(heads) for column in head.columns}
     unsaid = {at for at, name in enumerate(whole) if name}
-    for row in rows[1:] if headed else rows:
+    for row in rows[height:]:
         said = list[str]()
         for cell in filter(lambda cell: cell.text, grid.row(row)):
             at = columns.get(cell.columns.start, -1)
@@ -354,6 +366,35 @@ def _rows(table: LexborNode, depth: int) -> Iterator[str]:
         yield _ITEMS.join(said)
     if unsaid:
         yield _ITEMS.join(filter(None, whole))
+
+
+def _height_of_heads(rows: list[LexborNode]) -> int:
+    """How many rows at a table's top are headings of what is below: 0 where the first one is none."""
+    height = 0
+    while height < min(len(rows) - 1, _MOST_HEADS) and rows[height].css("th") and not rows[height].css("td"):
+        height += 1
+        if all(_number(cell, "colspan") == 1 for cell in rows[height - 1].iter()):
+            break
+    return height
+
+
+def _joined_heads(heads: list[_Cell], below: list[_Cell]) -> list[_Cell]:
+    """The names of columns, of which those in the next row begin with the names of their groups."""
+    names = {column: head.text for head in heads for column in head.columns if len(head.text) <= _LONGEST_COLUMN}
+    taken = {column for cell in below for column in cell.columns}
+    joined = [
+        _Cell(cell.columns, ": ".join(dict.fromkeys(filter(None, (names.get(cell.columns.start), cell.text)))))
+        for cell in below
+    ]
+    for head in heads:
+        left = [range(column, column + 1) for column in head.columns if column not in taken]
+        whole = len(left) == len(head.columns)
+        joined += [_Cell(columns, head.text) for columns in ([head.columns] if whole else left)]
+    return sorted(joined, key=lambda cell: cell.columns.start)
+
+
+def _is_above(head: _Cell, below: list[_Cell]) -> bool:
+    return any(cell.columns.start in head.columns for cell in below)
 
 
 def _named(cell: str, column: str) -> str:

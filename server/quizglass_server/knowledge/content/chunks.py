@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from quizglass.values import Entry
 from quizglass_server.decoding.markup.blocks import Block, blocks
 
-CHUNKING = "chunks-5"
+CHUNKING = "chunks-6"
 """Version of the rules below and of `decoding/markup/blocks.py`; part of the space of chunk vectors, so that others'
 chunks are cut anew.
 """

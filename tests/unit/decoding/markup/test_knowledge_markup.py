@@ -52,7 +52,7 @@ def test_html_without_what_is_no_content() -> None:
         </main><footer>Imprint</footer></body></html>"""
     assert blocks(page, "html") == [
         Block(("Top thing",), "Loose text"),
-        Block(("Top thing",), "One & two three"),
+        Block(("Top thing",), "One & two\nthree"),
         Block(("Top thing", "Deep"), "Price; 45"),
         Block(("Top thing", "Next"), "a; b"),
     ]
@@ -100,7 +100,7 @@ def test_all_of_a_table_is_there_once(table: str, texts: list[str]) -> None:
         ),
         (
             "<tr><th rowspan=2>model<th colspan=2>engine<tr><th>power<th>fuel<tr><td>Velmora<td>90 hp<td>petrol",
-            ["engine: power; engine: fuel", "model: Velmora; engine: 90 hp; engine: petrol"],
+            ["model: Velmora; engine: power: 90 hp; engine: fuel: petrol"],
         ),
         ("<tr><th>a<th>b<tr><td rowspan=0>x<td>1<tr><td>2<tr><td>3", ["a: x; b: 1", "a: x; b: 2", "a: x; b: 3"]),
         ("<thead><tr><th rowspan=9>a<th>b<tbody><tr><td>1<td>2", ["a: 1; b: 2"]),
@@ -110,6 +110,57 @@ def test_all_of_a_table_is_there_once(table: str, texts: list[str]) -> None:
 )
 def test_a_cell_over_several_rows_or_columns_puts_no_other_under_another_name(table: str, texts: list[str]) -> None:
     assert [block.text for block in blocks(f"<table>{table}</table>", "html")] == texts
+
+
+LONG_HEAD = "long " * 30
+
+
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        (
+            "<thead><tr><th rowspan=2>Shop<th colspan=2>Opening hours<tr><th>Monday<th>Tuesday"
+            "<tbody><tr><td>Hollis<td>9-17<td>10-16<tr><td>Brint<td>closed<td>9-12",
+            [
+                "Shop: Hollis; Opening hours: Monday: 9-17; Opening hours: Tuesday: 10-16",
+                "Shop: Brint; Opening hours: Monday: closed; Opening hours: Tuesday: 9-12",
+            ],
+        ),
+        (
+            "<tr><th colspan=2>Prices<tr><th>part<th>crowns<tr><td>pump<td>45",
+            ["Prices: part: pump; Prices: crowns: 45"],
+        ),
+        (
+            "<tr><th><th colspan=4>1974<tr><th><th colspan=2>spring<th colspan=2>autumn"
+            "<tr><th>town<th>low<th>high<th>low<th>high<tr><td>Brenn<td>1<td>9<td>2<td>8",
+            [
+                "town: Brenn; 1974: spring: low: 1; 1974: spring: high: 9; 1974: autumn: low: 2; 1974: autumn: high: 8",
+            ],
+        ),
+        (
+            "<tr><th colspan=2>day<th>price<tr><th>day<th>hour<th><tr><td>Monday<td>9<td>45",
+            ["day: Monday; day: hour: 9; price: 45"],
+        ),
+        (
+            f"<tr><th colspan=2>{LONG_HEAD}<tr><th>a<th>b<tr><td>1<td>2",
+            [LONG_HEAD.strip(), "a: 1; b: 2"],
+        ),
+        ("<tr><th colspan=2>Velmora<tr><th>a<th>b", ["Velmora: a; Velmora: b"]),
+        ("<tr><th colspan=2>Velmora<tr><th>Maker<td>Tandex", ["Velmora: Maker; Velmora: Tandex"]),
+        ("<tr><th>a<th>b<tr><th>c<th>d<tr><td>1<td>2", ["a: c; b: d", "a: 1; b: 2"]),
+    ],
+)
+def test_columns_in_groups_are_named_with_their_group(table: str, texts: list[str]) -> None:
+    assert [block.text for block in blocks(f"<table>{table}</table>", "html")] == texts
+
+
+@pytest.mark.parametrize("end", ["  ", "\\"])
+def test_lines_that_are_broken_on_purpose_stay_lines(end: str) -> None:
+    text = f"# Hollis{end}\n\nHollis bakery{end}\n12 Mill Lane{end}\nSaltash\nin Brenn\n\n- one{end}\n  two\n"
+    expected = "Hollis bakery\n12 Mill Lane\nSaltash in Brenn"
+    assert [block.text for block in blocks(text, "markdown")] == [expected, "- one two"]
+    page = "<h1>The<br>Hollis</h1><address>Hollis bakery<br>12 Mill\nLane<br><br>Saltash</address>"
+    assert blocks(page, "html") == [Block(("The Hollis",), "Hollis bakery\n12 Mill Lane\nSaltash")]
 
 
 def test_plain_text_is_left_alone() -> None:
@@ -149,6 +200,7 @@ def test_markup_that_parsers_take_long_for_is_read_as_text(markup: str) -> None:
             "html",
         ),
         ("<table><tr>" + "<th colspan=9999 rowspan=9999>a" * 2_000 + "<tr><td>a" * 9_000, "html"),
+        ("<table><tr>" + f"<th colspan=50>{'word ' * 4000}" * 4 + "<tr>" + "<th>a" * 200 + "<tr><td>b" * 900, "html"),
         ("a\n\n" * 12_000, "markdown"),
         ("# a\n\nb\n\n" * 6_000, "markdown"),
         ("# " + "word " * 20_000 + "\n\n" + "a\n\n" * 4_000, "markdown"),
