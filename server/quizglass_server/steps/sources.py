@@ -15,13 +15,15 @@ from quizglass_server.scheduling.clients import current_client
 from quizglass_server.steps.language.aligning import Path
 from quizglass_server.steps.language.disputing import Claim, disputed, restated
 from quizglass_server.steps.language.entailing import paths
-from quizglass_server.steps.language.lexemes import lexemes, meaning
+from quizglass_server.steps.language.lexemes import lexemes, meaning, regrouped
 from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 
-_FEW = 3  # words of an answer that is a name or a measure, and no sentence
-_DENYING = frozenset(("not", "never", "nor", "neither", "cannot"))
-_BETWEEN = frozenset("a an the by in on at to for from of with really very quite actually".split())  # noqa: SIM905
+FEW = 3
+"""Words of an answer that is a name or a measure, and no sentence."""
+_DENYING = frozenset(("not", "never", "nor", "neither", "cannot", "except", "excluding"))
+_WHEN_CLOSED = re.compile(r"^\W*(?:on )?(?:when|what|which)\b.*\b(?:closed|shut)\b", re.IGNORECASE)
+_BETWEEN = frozenset("a an the by in on at to for from of with really very quite actually open".split())  # noqa: SIM905
 _SENTENCE_END = re.compile(r"[.!?;:\n]")
 
 
@@ -39,8 +41,9 @@ class Source:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Numbers of title and text, as `meaning` gives them."""
-        return numbers(f"{self._title}\n{self._text}")
+        """Numbers of title and text, as `meaning` gives them; of "1.000" both 1 and 1000."""
+        text = f"{self._title}\n{self._text}"
+        return numbers(text) | numbers(regrouped(text))
 
     def has(self, operand: Operand) -> bool:
         """Whether its number stands there, and the name of its subject."""
@@ -55,7 +58,7 @@ class Source:
         """
         if not stands_in(part, self.words):
             return False
-        if len(part) <= _FEW:
+        if len(part) <= FEW:
             return denied or any(not self._is_denied(at) for at in _places(part, self.words))
         title = len(self._title)
         if starts_with([word for word in self.words if word.end <= title], part):
@@ -164,8 +167,9 @@ class Source:
 
 
 def denies(text: str) -> bool:
-    """Whether a text says "not" or the like, as in "Who did not come?"."""
-    return any(word.key in _DENYING or word.key.endswith("n't") for word in words(text))
+    """Whether a text says "not" or the like, as in "Who did not come?", or asks when something is closed."""
+    denying = any(word.key in _DENYING or word.key.endswith("n't") for word in words(text))
+    return denying or _WHEN_CLOSED.match(text) is not None
 
 
 def _places(part: Sequence[Word], whole: Sequence[Word]) -> Iterator[int]:
@@ -185,15 +189,20 @@ def _meanings(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def _meanings_for(tenant: str, text: str) -> frozenset[str]:
-    return frozenset(lexeme.meaning for lexeme in lexemes(text))
+    return frozenset(lexeme.meaning for reading in _readings(text) for lexeme in lexemes(reading))
 
 
 @lru_cache(maxsize=512)
 def _read(tenant: str, sentence: str) -> Sequence[Path]:
     """What can be read in a sentence of evidence, which turns are shown again and again."""
-    return paths(clauses(sentence))
+    return [path for reading in sorted(_readings(sentence)) for path in paths(clauses(reading))]
 
 
 def numbers(text: str) -> frozenset[str]:
     """Numbers of a text, as `meaning` gives them."""
     return frozenset(lexeme.meaning for lexeme in lexemes(text) if lexeme.number)
+
+
+def _readings(text: str) -> set[str]:
+    """A text, and the same with dots that may group digits as commas."""
+    return {text, regrouped(text)}

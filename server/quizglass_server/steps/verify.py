@@ -18,12 +18,12 @@ from quizglass.values import Citation, Origin, VerdictOutcome
 from quizglass_server.domain.calculations import Calculation
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.steps.language.disputing import claims
-from quizglass_server.steps.language.entailing import entails, statements
-from quizglass_server.steps.language.lexemes import meaning
+from quizglass_server.steps.language.entailing import entails, statements, turned
+from quizglass_server.steps.language.lexemes import meaning, regrouped
 from quizglass_server.steps.language.statements import Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, words
 from quizglass_server.steps.read import asks_to_read
-from quizglass_server.steps.sources import Source, denies, numbers
+from quizglass_server.steps.sources import FEW, Source, denies, numbers
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
 
@@ -104,7 +104,7 @@ def _supported(answer: str, sources: Sequence[Source], calculations: Sequence[Ca
     standing = [each for each in sources if each.opens_with(spoken, denied=denied) and counted <= each.numbers]
     if whole := _standing(spoken, standing):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
-    if parts := _stated(answer, sources):
+    if parts := _stated(answer, sources, denied=denied):
         return Support(VerdictOutcome.SUPPORTED, parts)
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
@@ -126,10 +126,14 @@ def _disputes(
     found: dict[str, Dispute] = {}
     for text in said:
         for source in cited:
-            made = claims(clauses(text), question, source.telling(text))
-            for other in every if made else ():
-                if other.item.id not in found and (value := other.otherwise(made, source, asked, seen)):
-                    found[other.item.id] = Dispute(other.item.id, value)
+            readings = dict.fromkeys((text, regrouped(text)))
+            stated = [made for each in readings if (made := claims(clauses(each), question, source.telling(each)))]
+            for other in every if stated else ():
+                if other.item.id in found:
+                    continue
+                values = [other.otherwise(made, source, asked, seen) for made in stated]
+                if all(values):  # whichever number is meant by "1.000"
+                    found[other.item.id] = Dispute(other.item.id, values[0])
     return tuple(found.values())
 
 
@@ -211,13 +215,18 @@ def _standing(part: Sequence[Word], sources: Sequence[Source]) -> Citation | Non
     return next((_cite(source, part[0], part[-1]) for source in having), None)
 
 
-def _stated(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
-    """For each clause of an answer the first source of which one sentence states all of it; none where one has none."""
+def _stated(answer: str, sources: Sequence[Source], *, denied: bool) -> tuple[Citation, ...]:
+    """For each clause of an answer the first source of which one sentence states all of it; none where one has none.
+
+    With `denied` a few words say what is not so: "on Mondays" when it is asked when something is closed.
+    """
+    short = denied and len(words(answer)) <= FEW
     parts = []
     for start, text in sentences(answer):
         sentence = clauses(text)
         for clause, stated in zip(sentence, statements(sentence), strict=True):
-            source = next((source for source in sources if _states(source, stated)), None)
+            orders = [*stated, *map(turned, stated)] if short else stated
+            source = next((source for source in sources if _states(source, orders)), None)
             if source is None:
                 return ()
             first = min((content.word for content in clause.stating), key=lambda word: word.start)

@@ -144,6 +144,94 @@ def test_a_few_words_behind_not_are_not_said(question: str, note: str, answer: s
     assert verify(answer, [evidence], question=question).outcome is outcome
 
 
+@pytest.mark.parametrize(
+    "note",
+    [
+        "Open daily, not Mondays.",
+        "It is open daily, not Mondays.",
+        "The museum is open daily from 9 to 5, but not on Mondays.",
+        "Open daily except Mondays.",
+        "It is not open on Mondays.",
+    ],
+)
+@pytest.mark.parametrize(
+    ("question", "answer", "outcome"),
+    [
+        ("When is it open?", "Not on Mondays.", VerdictOutcome.SUPPORTED),
+        ("When is it open?", "Closed on Mondays.", VerdictOutcome.SUPPORTED),
+        ("When is it open?", "It is closed on Mondays.", VerdictOutcome.SUPPORTED),
+        ("When is it open?", "It is not open on Mondays.", VerdictOutcome.SUPPORTED),
+        ("When is it closed?", "Mondays", VerdictOutcome.SUPPORTED),
+        ("Which day is it closed?", "On Mondays.", VerdictOutcome.SUPPORTED),
+        ("On which day is it not open?", "Monday", VerdictOutcome.SUPPORTED),
+        ("When is it open?", "Mondays", VerdictOutcome.UNSUPPORTED),
+        ("When is it open?", "Monday", VerdictOutcome.UNSUPPORTED),
+        ("When is it open?", "On Mondays.", VerdictOutcome.UNSUPPORTED),
+        ("When is it open?", "It is open on Mondays.", VerdictOutcome.UNSUPPORTED),
+        ("When is it open?", "It is closed on Tuesdays.", VerdictOutcome.UNSUPPORTED),
+    ],
+)
+def test_days_that_are_excepted_are_days_when_it_is_closed(
+    note: str, question: str, answer: str, outcome: VerdictOutcome
+) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "museum", "Museum", note, used=True)
+    assert verify(answer, [evidence], question=question).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("note", "answer", "outcome"),
+    [
+        ("It is closed on Mondays.", "It is not open on Mondays.", VerdictOutcome.SUPPORTED),
+        ("It is closed on Mondays.", "It is open on Mondays.", VerdictOutcome.UNSUPPORTED),
+        ("It is open on Mondays.", "It is closed on Mondays.", VerdictOutcome.UNSUPPORTED),
+        ("It is open on Mondays.", "It is not closed on Mondays.", VerdictOutcome.SUPPORTED),
+        ("It is open from 9 to 5, not Mondays.", "It is not open from 9 to 5.", VerdictOutcome.UNSUPPORTED),
+        ("It is open daily, not Mondays.", "It is not open.", VerdictOutcome.UNSUPPORTED),
+        ("Open daily except Mondays.", "It is closed.", VerdictOutcome.UNSUPPORTED),
+        ("It is red, not blue.", "It is not red.", VerdictOutcome.UNSUPPORTED),
+    ],
+)
+def test_closed_is_not_open(note: str, answer: str, outcome: VerdictOutcome) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "museum", "Museum", note, used=True)
+    assert verify(answer, [evidence]).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("note", "answer", "outcome"),
+    [
+        ("The trail is 1.000 km long.", "1,000 km", VerdictOutcome.SUPPORTED),
+        ("The trail is 1.000 km long.", "The trail is 1000 km long.", VerdictOutcome.SUPPORTED),
+        ("The trail is 1.000 km long.", "1.000 km", VerdictOutcome.SUPPORTED),
+        ("The trail is 1.000 km long.", "The trail is 1.0 km long.", VerdictOutcome.SUPPORTED),
+        ("The trail is 1.000 km long.", "10 km", VerdictOutcome.UNSUPPORTED),
+        ("The city has 1.234.567 people.", "The city has 1,234,567 people.", VerdictOutcome.SUPPORTED),
+        ("It costs 12.500,50 crowns.", "It costs 12,500.5 crowns.", VerdictOutcome.SUPPORTED),
+        ("It costs 12.50 crowns.", "It costs 1,250 crowns.", VerdictOutcome.UNSUPPORTED),
+        ("It weighs 0.500 kg.", "It weighs 500 kg.", VerdictOutcome.UNSUPPORTED),
+        ("It weighs 1,000 kg.", "It weighs 1 kg.", VerdictOutcome.UNSUPPORTED),
+        ("It runs version 1.200.3.", "It runs version 1,200.3.", VerdictOutcome.UNSUPPORTED),
+    ],
+)
+def test_digits_may_be_grouped_by_dots(note: str, answer: str, outcome: VerdictOutcome) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "note", "", note, used=True)
+    assert verify(answer, [evidence]).outcome is outcome
+
+
+def test_a_number_grouped_by_dots_is_calculated_with() -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "note", "", "It costs 1.200 crowns.", used=True)
+    calculator = Calculator()
+    answer = calculator.feed("<<2*1200>> crowns") + calculator.rest()
+    support = verify(answer, [evidence], calculator.calculations, "What do 2 of them cost?")
+    assert support.outcome is VerdictOutcome.SUPPORTED
+
+
+def test_one_number_grouped_in_two_ways_is_no_dispute() -> None:
+    here = Evidence("1", Origin.TEXT_SEARCH, "trail", "Orla trail", "The Orla trail is 1.000 km long.", used=True)
+    there = Evidence("2", Origin.TEXT_SEARCH, "trail-2", "Orla trail", "The Orla trail is 1000 km long.", used=True)
+    for answer in ("The Orla trail is 1,000 km long.", "1.000 km"):
+        assert verify(answer, [here, there], question="How long is the Orla trail?").disputes == ()
+
+
 @pytest.mark.parametrize("answer", ["46 crowns", "4", "5 crowns", "Brint Ana", "Orvex", "Brenn", "blue", "1,00"])
 def test_what_the_shown_evidence_does_not_say_is_unsupported(answer: str) -> None:
     assert verify(answer, ALL).outcome is VerdictOutcome.UNSUPPORTED

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from quizglass_server.steps.language import english
+from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.statements import Content
 
 EQUALS = "equals"
@@ -26,6 +27,7 @@ _MAY_BE_ADDED = frozenset(("stand", *_MEASURES))
 YEAR = re.compile(r"\d{4}s?")
 """A year, or "1970s"."""
 _UNDROPPED, _ORDINALS = frozenset(english.UNDROPPED.split()), frozenset(f"second third {english.ORDINALS}".split())
+WEEKDAYS = frozenset(map(meaning, english.WEEKDAYS.split()))
 _LOOSE = frozenset(("of", "in", "on", "for", "from"))
 _UNLINKED = frozenset(("", "be", "have"))
 _NONE = frozenset(("", "be", "as", "have", EQUALS))
@@ -382,6 +384,9 @@ class _Alignment:
             first = min(used)
             if any(not part.adverb and number >= self._path.fronted for number, part in enumerate(self._said[:first])):
                 return False
+        days = {place for place, part in enumerate(self._said) if part.negated and part.meaning in WEEKDAYS}
+        if days and not used & days and any(self._said[place].negated for place in used):
+            return False  # "it is not open" in "it is not open on Mondays"
         if any(not used.issuperset(ends) for place in used for ends in self._ranges(place)):
             return False
         return not any(place - 1 not in used and self._changes(place) for place in used if place)

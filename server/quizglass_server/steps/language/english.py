@@ -102,6 +102,8 @@ MONTHS = """
 january february march april may june july august september october november december
 """
 
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday weekend"
+
 PARTICIPLES = """
 made built born written known found held kept drawn flown taken given eaten grown shown seen worn woven thrown spun sung
 brought bought caught taught thought told sold sent spent led lost left met paid read set put cut hung struck stolen

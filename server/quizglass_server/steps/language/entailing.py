@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from quizglass_server.steps.language.aligning import EQUALS, YEAR, Bond, Path, Sentence, aligned, front, phrases
+from quizglass_server.steps.language.aligning import (
+    EQUALS,
+    WEEKDAYS,
+    YEAR,
+    Bond,
+    Path,
+    Sentence,
+    aligned,
+    front,
+    phrases,
+)
 from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.statements import Clause, Content
 
+_OPEN, _CLOSED = "open", frozenset(("closed", "shut"))
 _RECEIVING = frozenset(map(meaning, ("get", "receive", "obtain", "come")))
 
 
@@ -39,12 +50,48 @@ def paths(sentence: Sequence[Clause]) -> list[Path]:
         read.append(_path(needed, said))
         if turned := converse(read[-1].contents):
             read.append(replace(read[-1], contents=turned, meanings=read[-1].meanings | {"give"}, fronted=0))
+        if before and number and (excepted := _excepted(before, clause)):
+            read.append(_path(excepted, said))
         if latest and sentence[number - 1].relative and clause.verb is None:
             read.append(_path([*latest, clause], said))
         latest = needed
         if not clause.relative:
             before = needed
     return read
+
+
+def _excepted(before: Sequence[Clause], clause: Clause) -> list[Clause] | None:
+    """ "It is open daily, not Mondays" as "it is not open on Mondays"; None: it is nothing of the kind."""
+    first = clause.contents[0]
+    excepted = first.negated and first.meaning in WEEKDAYS and (clause.listed or first.link in ("", "in"))
+    if clause.verb is not None or not excepted:
+        return None
+    *acting, doing = before
+    kept = list(takewhile(lambda content: not _tells_when(content), doing.contents))
+    kept[-1:] = [replace(content, negated=True) for content in kept[-1:]]
+    day = replace(clause, contents=(replace(first, link="in"), *clause.contents[1:]))
+    return [*acting, replace(doing, contents=tuple(kept)), day]
+
+
+def _tells_when(content: Content) -> bool:
+    when = content.meaning in WEEKDAYS or content.word.key in ("daily", "every", "all", "each")
+    return when or content.meaning[0].isdigit() or content.link in ("in", "from", "to")
+
+
+def turned(contents: tuple[Content, ...]) -> tuple[Content, ...]:
+    """The same with all that it states negated, or not negated."""
+    return tuple(replace(content, negated=not content.negated) for content in contents)
+
+
+def _otherwise_said(contents: tuple[Content, ...]) -> list[tuple[Content, ...]]:
+    """A statement, and "closed" in it as "not open" or the other way round."""
+    at = next((at for at, content in enumerate(contents) if content.word.key in (_OPEN, *_CLOSED)), None)
+    if at is None or (contents[at].word.key == _OPEN and not contents[at].negated):
+        return [contents]
+    closed = contents[at].word.key == _OPEN
+    said = replace(contents[at], meaning=meaning("closed" if closed else _OPEN), passive=closed)
+    same = next((end for end in range(at, len(contents)) if contents[end].clause != said.clause), len(contents))
+    return [contents, (*contents[:at], *turned((said, *contents[at + 1 : same])), *contents[same:])]
 
 
 def _path(needed: Sequence[Clause], said: Sentence) -> Path:
@@ -154,7 +201,8 @@ def statements(sentence: Sequence[Clause]) -> list[list[tuple[Content, ...]]]:
                 readings.insert(0, (*leading, first, *contents[1:]))
         else:
             readings = _completed(clause, whole, subject)
-        stated.extend([[order for reading in readings for order in _orders(reading)]] * (number + 1 - len(stated)))
+        said = [each for reading in readings for each in _otherwise_said(reading)]
+        stated.extend([[order for each in said for order in _orders(each)]] * (number + 1 - len(stated)))
         leading, whole = [], readings[-1]
     return stated
 

@@ -34,6 +34,8 @@ _CURRENCIES = frozenset(("euro", "dollar", "pound", "yen"))
 _SYMBOL = re.compile(r"[%€$£¥°]|(?<![\w.,)])[-\u2212](?=\d)|(?<=\d)[-\u2013\u2014](?=\d)")
 _MINUS = ("-", "\u2212", "minus")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DOTTED = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?(?![.,]?\d)")
+_TO_COMMAS = str.maketrans(".,", ",.")
 _SUFFIXES = frozenset(("st", "nd", "rd", "th"))
 _MOST_WHOLE = 3
 """Digits of the whole number before a fraction: "in 1990 1/3 of them" is two numbers."""
@@ -95,6 +97,14 @@ def lexemes(text: str) -> list[Lexeme]:
     spoken = sorted((*words(text), *signs), key=lambda word: word.start) if signs else list(words(text))
     spoken = [_as_name(word, text) if word.key in _NAMES_TOO else word for word in spoken]
     return _ordered(_joined(_counted(spoken, text)))
+
+
+def regrouped(text: str) -> str:
+    """The text with "1.000" as "1,000", and "1.000,5" as "1,000.5": German and other languages group digits by dots.
+
+    Whether such a number is three decimals or a thousand, it alone does not say. The length stays.
+    """
+    return _DOTTED.sub(lambda number: number[0].translate(_TO_COMMAS), text)
 
 
 def _as_name(word: Word, text: str) -> Word:

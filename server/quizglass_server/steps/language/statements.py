@@ -38,6 +38,11 @@ _VERBS = frozenset(map(meaning, sorted(_PARTICIPLES | _PASTS)))
 _TIMES = frozenset(map(meaning, f"{english.TIMES} {english.MONTHS}".split()))
 _RELATIVE = frozenset(("which", "who", "whom", "whose", "that", "where"))
 _NOT_ONLY = re.compile(r"\bnot (?=only\b)", re.IGNORECASE)
+_EXCEPT = re.compile(
+    r"\b(?:except(?: for)?|excluding|apart from|other than)"
+    rf"(?=\s+(?:on\s+)?(?:{'|'.join(english.WEEKDAYS.split())})s?\b)",
+    re.IGNORECASE,
+)
 _THE_ONE = re.compile(r"(?<=\bthe )ones?(?= (?:in|on|at|of|from|for|with)\b)", re.IGNORECASE)
 """Stands for a noun before it, as in "the Nobel Prize in Physics and the one in Chemistry"."""
 _PICTURE = r"(?:photo|picture|image|photograph)"
@@ -136,6 +141,7 @@ def clauses(sentence: str) -> list[Clause]:
     """
     plain = _LEAD.sub(lambda match: "it".rjust(len(match[0])), sentence)
     plain = _NOT_ONLY.sub(lambda match: " " * len(match[0]), plain)
+    plain = _EXCEPT.sub(lambda match: ", not".ljust(len(match[0])), plain)
     plain = _THE_ONE.sub(lambda match: " " * len(match[0]), plain)
     spoken = lexemes(plain)
     inside = [(lexeme.word.start, lexeme.word.end) for lexeme in spoken]
