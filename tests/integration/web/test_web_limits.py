@@ -160,7 +160,16 @@ async def test_headers_have_a_time(served, monkeypatch):
 async def test_headers_have_a_size(served):
     async with asyncio.timeout(60), await Wire.to(served) as wire:
         await wire.say(b"GET / HTTP/1.1\r\n" + b"x-long: " + b"a" * 100_000)
-        assert (await wire.answer()).status == 400
+        answer = await wire.answer()
+        assert answer.status == 431
+        assert b"32768 bytes" in answer.body
+        assert await wire.closed()
+
+
+async def test_an_encoding_of_bodies_that_is_unknown_is_refused(served):
+    async with asyncio.timeout(60), await Wire.to(served) as wire:
+        await wire.say(b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip\r\n\r\n")
+        assert (await wire.answer()).status == 501
         assert await wire.closed()
 
 

@@ -8,7 +8,9 @@ shared between addresses (`scheduling.places`).
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import h11
@@ -150,6 +152,18 @@ class Connection(H11Protocol):
         else:
             self.idle()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, or too large a one, by the status that h11 has for it, and close."""
+        error = sys.exception()
+        status = HTTPStatus(error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400)
+        if status is HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
+            msg = f"The headers of a request may have {self.config.h11_max_incomplete_event_size} bytes."
+        headers = [("content-type", "text/plain"), ("content-length", f"{len(msg)}"), ("connection", "close")]
+        response = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
+        for event in (response, h11.Data(data=msg.encode()), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clocks, and give the place back."""
