@@ -5,6 +5,8 @@ export class Recording {
   #ended = false;
   #closed = false;
   #back: Uint8Array[] = [];
+  /** Why no more can be read. */
+  #failure: { error: unknown } | undefined;
   readonly #pieces: AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
 
   constructor(audio: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
@@ -16,10 +18,20 @@ export class Recording {
     return this.#ended && !this.#back.length;
   }
 
-  /** The next piece; undefined: there are no more. */
+  /** The next piece; undefined: there are no more. Throws what the source does, now and later. */
   async next(): Promise<Uint8Array | undefined> {
     const back = this.#back.shift();
     if (back || this.#ended) return back;
+    if (this.#failure) throw this.#failure.error;
+    try {
+      return await this.#read();
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
+  }
+
+  async #read(): Promise<Uint8Array | undefined> {
     const { done, value } = await this.#pieces.next();
     if (!done && !ArrayBuffer.isView(value)) throw new TypeError(`${typeof value} is no piece of sound`);
     // Theirs may change while it is on its way.

@@ -287,3 +287,23 @@ test("a microphone that stays open is let go when its turns are read no more, or
   await session.close();
   await assert.rejects(session.listen(broken()).next(), { name: "Cancelled" });
 });
+
+test("a microphone that fails behind a question leaves that one its answer", async () => {
+  const targets = await stage.do({ begin: { hears: ["What is this?"] } });
+  const session = await node.openSession(targets.grpc);
+  let unplug = () => {};
+  const unplugged = new Promise((resolve) => (unplug = () => resolve(undefined)));
+  async function* broken() {
+    yield* tenths([[220, 1], [0, 1]]);
+    await unplugged;
+    throw new Error("unplugged");
+  }
+  const outcomes = [];
+  for await (const turn of session.listen(broken())) {
+    const heard = await turn.transcript().catch((error) => error.reason);
+    unplug();
+    outcomes.push(heard.text ? (await turn.answer()).text : heard);
+  }
+  assert.deepEqual(outcomes, ["45 crowns", "AUDIO"]);
+  await session.close();
+});
