@@ -45,7 +45,7 @@ from quizglass_server.knowledge.sources.table import open_sources
 from quizglass_server.knowledge.survey import check_openable
 from quizglass_server.network.exposure import check_exposure, check_local, parts_elsewhere
 from quizglass_server.network.network import Network
-from quizglass_server.observe import tracing
+from quizglass_server.observe import caches, tracing
 from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.table import Has, preferred, survey
@@ -199,6 +199,7 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     place = settings.knowledge if isinstance(settings.knowledge, Path) else None
     sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
     await asyncio.to_thread(language_model.prepare)
+    caches.limit(settings.search_cache_bytes)
     models = await load_models(bundle, settings, settings, elsewhere, settings)
     stack.push_async_callback(models.close)
     stack.callback(drain.reach, DrainStep.ENGINES)

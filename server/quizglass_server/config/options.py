@@ -109,6 +109,9 @@ class EngineOptions(Options):
     picture_cache_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 96 << 20
     """Memory for pictures that may be asked about again, the largest part of a server's growth: two thirds for
     decoded ones, the rest for the forms that models take. More keeps more of them, which a second question finds."""
+    search_cache_bytes: Annotated[int, Ge(0), Le(1 << 40)] = 320 << 20
+    """Memory for rows of the knowledge that were found last, and for answers of searches that may come again, of all
+    stores and tenants together: three fifths for rows. Less saves memory; searches then read more from the disk."""
     engine_cache: Path | None = None
     """Directory where TensorRT keeps the engines it builds, and where those that `quizglass-export tensorrt` built are
     looked for. Without one it builds them at every start, which takes minutes."""

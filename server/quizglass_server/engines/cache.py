@@ -23,7 +23,7 @@ class BoundedCache(Generic[K, V]):
         cost: of one value; 1 by default, so that `limit` counts values.
         name: under which lookups are counted in the metrics; empty: they are not.
         kind: of `observe.caches`, under which its cost, in bytes, is; empty: under none.
-        together: most that all caches of that kind keep; None: each its own.
+        together: whether all caches of that kind keep no more than `observe.caches` lets them; else each its own.
     """
 
     def __init__(
@@ -32,7 +32,8 @@ class BoundedCache(Generic[K, V]):
         cost: Callable[[V], int] = lambda _: 1,
         name: str = "",
         kind: str = "",
-        together: int | None = None,
+        *,
+        together: bool = False,
     ) -> None:
         self._kind, self._together = kind, together
         self._name = name
@@ -79,5 +80,5 @@ class BoundedCache(Generic[K, V]):
             self._values.pop(key, None)
             with suppress(ValueError):  # too large
                 self._values[key] = value
-        if self._together is not None:
-            caches.bound(self._kind, self._together)
+        if self._together:
+            caches.bound(self._kind)

@@ -50,7 +50,6 @@ logger = logging.getLogger(__name__)
 _TIDY_S = 15.0  # interval of sweeps for expired entries, and the pause after which the store counts as idle
 _KEEP_TIME_S = 3600.0  # how often the time by which entries expire is written, should the server be killed
 _ANSWERS, _ANSWER_BYTES = 256, 32 << 20  # kept of searches that may be asked again, until something is written
-_ALL_ANSWER_BYTES = 4 * _ANSWER_BYTES  # of all stores together: each tenant has its own
 _ANY = SearchOptions()
 
 Hits = TypeVar("Hits")
@@ -78,9 +77,7 @@ class KnowledgeBase:
         self._idle_window = IdleWindow()
         self._closed = False
         self._hidden: set[int] = set()  # numbers of entries that have expired and could not be deleted
-        self._answers = BoundedCache[Hashable, Any](
-            _ANSWER_BYTES, _answer_bytes, "answers", "answers", _ALL_ANSWER_BYTES
-        )
+        self._answers = BoundedCache[Hashable, Any](_ANSWER_BYTES, _answer_bytes, "answers", "answers", together=True)
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
         with ExitStack() as opened:

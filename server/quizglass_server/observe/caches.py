@@ -8,6 +8,9 @@ from weakref import WeakSet
 
 KINDS = ("pictures", "forms", "rows", "answers")
 """Pictures that were decoded, the forms of them that models take, rows of the knowledge, and answers of searches."""
+SEARCH_BYTES = 320 << 20
+"""Of rows and answers together, unless `limit` says otherwise."""
+_ROWS_SHARE = 3, 5
 
 
 class Sized(Protocol):
@@ -24,6 +27,8 @@ class Sized(Protocol):
 
 
 _CACHES: dict[str, WeakSet[Sized]] = {kind: WeakSet() for kind in KINDS}
+_MOST: dict[str, int] = {}
+"""Bytes that all caches of a kind hold together at most."""
 _LOCK = Lock()
 
 
@@ -43,13 +48,25 @@ def held() -> dict[str, int]:
     return {kind: sum(cache.held_bytes for cache in _every(kind)) for kind in KINDS}
 
 
-def bound(kind: str, most_bytes: int) -> None:
-    """Have the caches of a kind, those of all stores and tenants, hold no more together: the fullest lets go first."""
+def limit(search_bytes: int) -> None:
+    """Have rows (three fifths) and answers of searches hold no more than so many bytes, in all stores together."""
+    part, of = _ROWS_SHARE
+    _MOST["rows"] = search_bytes * part // of
+    _MOST["answers"] = search_bytes - _MOST["rows"]
+    for kind in _MOST:
+        bound(kind)
+
+
+def bound(kind: str) -> None:
+    """Have the caches of a kind, of every store, hold no more than they may together: the fullest lets go first."""
     those = _every(kind)
-    while sum(cache.held_bytes for cache in those) > most_bytes:
+    while sum(cache.held_bytes for cache in those) > _MOST[kind]:
         max(those, key=lambda cache: cache.held_bytes).pop_oldest()
 
 
 def _every(kind: str) -> list[Sized]:
     with _LOCK:
         return list(_CACHES[kind])
+
+
+limit(SEARCH_BYTES)

@@ -122,7 +122,7 @@ CACHE = Counter(
 CACHE_BYTES = Gauge(
     "quizglass_cache_bytes",
     "Memory of caches, which grows up to their bounds: decoded `pictures` and the `forms` of them that models take "
-    "(`picture_cache_bytes`), `rows` of the knowledge (192 MiB) and `answers` of searches (128 MiB).",
+    "(`picture_cache_bytes`), `rows` of the knowledge and `answers` of searches (`search_cache_bytes`).",
     ("cache",),
 )
 PROMPT_TOKENS = Counter(

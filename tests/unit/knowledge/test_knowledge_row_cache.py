@@ -1,6 +1,7 @@
 """Rows that are kept in memory: the same as those in the database, and gone with it."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from quizglass.values import Entry, Filter, SearchMode
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.knowledge.content.records import Hit, VectorKind
-from quizglass_server.knowledge.database import row_cache
 from quizglass_server.knowledge.database.row_cache import RowCache
 from quizglass_server.knowledge.index.index import places
+from quizglass_server.observe import caches
 from tests.support.knowledge.fakes import open_base, pictured, query_picture, query_text, stream
 
 KEYWORDS = SearchOptions(mode=SearchMode.KEYWORDS)
@@ -33,8 +34,16 @@ def test_the_rows_found_last_stay() -> None:
     assert rows.found(VectorKind.PICTURES, range(9)) == {}
 
 
-def test_stores_share_the_bound_and_the_fullest_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_cache, "BYTES", 1_000_000)
+@pytest.fixture
+def room_for_a_million() -> Iterator[None]:
+    """Rows of all stores have a million bytes."""
+    caches.limit(1_666_667)
+    yield
+    caches.limit(caches.SEARCH_BYTES)
+
+
+@pytest.mark.usefixtures("room_for_a_million")
+def test_stores_share_the_bound_and_the_fullest_lets_go() -> None:
     large, small = RowCache(), RowCache()
     small.keep(VectorKind.CHUNKS, {0: hit(0, "x" * 50_000)}, small.removals)
     for number in range(40):
@@ -43,6 +52,17 @@ def test_stores_share_the_bound_and_the_fullest_lets_go(monkeypatch: pytest.Monk
     kept = large.found(VectorKind.CHUNKS, range(40))
     assert max(kept) == 39, "the newest stay"
     assert large.held_bytes + small.held_bytes <= 1_000_000
+
+
+@pytest.mark.usefixtures("room_for_a_million")
+def test_a_smaller_bound_holds_for_what_is_kept_already() -> None:
+    rows = RowCache()
+    rows.keep(VectorKind.CHUNKS, {number: hit(number, "x" * 50_000) for number in range(10)}, rows.removals)
+    caches.limit(200_000)
+    assert 0 < rows.held_bytes <= 120_000
+    caches.limit(0)
+    rows.keep(VectorKind.CHUNKS, {11: hit(11)}, rows.removals)
+    assert rows.held_bytes == 0
 
 
 @pytest.mark.parametrize("letter", "aあ😀")

@@ -17,16 +17,16 @@ from quizglass.values import Entry
 from quizglass_server.knowledge.content.records import Hit, VectorKind
 from quizglass_server.observe import caches
 
-BYTES = 192 << 20
-"""Kept at most, in all stores of a server; about 100,000 passages of 400 characters."""
+_BYTES = 192 << 20
+"""Of one store, as long as all have no more than they may together; about 100,000 passages of 400 characters."""
 _OBJECTS = 850  # bytes of the objects around a row's texts
 
 
 class RowCache:
     """Rows by label, of which the least recently used go first. Any number of threads may use it."""
 
-    def __init__(self, most_bytes: int = BYTES) -> None:
-        """Keep so many bytes, and with those of other stores no more than `BYTES`."""
+    def __init__(self, most_bytes: int = _BYTES) -> None:
+        """Keep so many bytes, and with those of other stores no more than `observe.caches` lets them."""
         self._lock = threading.Lock()
         self._rows: LRUCache[tuple[VectorKind, int], Hit] = LRUCache(most_bytes, _size)
         caches.count("rows", self)
@@ -53,7 +53,7 @@ class RowCache:
                 if not hit.entry.expires_after and (kind, label) not in self._rows:  # what expires counts seconds
                     with suppress(ValueError):  # larger than all that is kept
                         self._rows[kind, label] = hit
-        caches.bound("rows", BYTES)
+        caches.bound("rows")
 
     def pop_oldest(self) -> None:
         """Drop the row that was used least recently."""
