@@ -60,6 +60,24 @@ def test_explain_tells_of_a_turn_without_what_was_asked(
     assert "generate" in shown
 
 
+def test_top_prints_an_object_a_look_for_programs(
+    server: LocalServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks: list[float] = []
+
+    def slept(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("quizglass_client.cli.about.time.sleep", slept)
+    main(["top", "--json", "--every", "5", "--operations", server.operations])
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(said) == 3
+    assert all(each["not_ready"] == [] and each["turn_places"] >= 1 and each["memory_bytes"] > 0 for each in said)
+    assert looks == [5.0] * 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 
 from rich.live import Live
 from rich.table import Table
@@ -15,7 +16,7 @@ from quizglass.values import Capabilities
 from quizglass_client.cli import connecting, subcommands
 from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.sync import Client
-from quizglass_client.terminal.operations import DEFAULT_URL, OperationsPort, Samples, explained, overview
+from quizglass_client.terminal.operations import DEFAULT_URL, OperationsPort, Samples, explained, figures, overview
 from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.usage import FAILED, OK, UNAVAILABLE, UsageError
 
@@ -133,11 +134,15 @@ def _watch(port: OperationsPort, arguments: argparse.Namespace) -> int:
     since = 0.0
     if not 0 < arguments.every < 3600:
         raise UsageError(f"--every: {arguments.every:g} is no time; give seconds above 0")
-    with Live(console=stdout(), auto_refresh=False) as live:
+    with nullcontext() if arguments.json else Live(console=stdout(), auto_refresh=False) as live:
         while True:
             now, at = port.samples(), time.monotonic()
             uptime = time.time() - now.sum("process_start_time_seconds")
-            live.update(overview(now, before, at - since if before else max(uptime, 1.0)), refresh=True)
+            seconds = at - since if before else max(uptime, 1.0)
+            if live is None:
+                print_json(figures(now, before, seconds))
+            else:
+                live.update(overview(now, before, seconds), refresh=True)
             if arguments.once:
                 return OK
             before, since = now, at

@@ -214,6 +214,47 @@ def overview(now: Samples, before: Samples | None, seconds: float) -> Group:
     return Group(table, *_refusals(now))
 
 
+def figures(now: Samples, before: Samples | None, seconds: float) -> dict[str, Any]:
+    """The same for programs: counts since the server's start, rates and times of the last `seconds`, null where none.
+
+    Args:
+        now: what it says.
+        before: what it said `seconds` ago; None: rates are since its start.
+        seconds: between the two.
+    """
+
+    def rates(name: str, label: str) -> dict[str, float]:
+        earlier = before.by(name, label) if before else {}
+        return {key: (count - earlier.get(key, 0.0)) / seconds for key, count in sorted(now.by(name, label).items())}
+
+    def times(name: str) -> dict[str, float | None]:
+        return {
+            f"p{share * 100:.0f}": now.quantile(f"quizglass_{name}_seconds", share, before) for share in (0.5, 0.95)
+        }
+
+    return {
+        "seconds": seconds,
+        "not_ready": sorted(part for part, ready in now.by("quizglass_ready", "part").items() if not ready),
+        "drain_step": int(now.sum("quizglass_drain_step")),
+        "turns_running": int(now.sum("quizglass_turns_running")),
+        "turns_waiting": int(now.sum("quizglass_turns_waiting")),
+        "turn_places": int(now.sum("quizglass_turn_places")),
+        "turns": {outcome: int(count) for outcome, count in sorted(now.by("quizglass_turns_total", "outcome").items())},
+        "turns_per_second": rates("quizglass_turns_total", "outcome"),
+        "first_words_seconds": times("first_words"),
+        "turn_seconds": times("turn"),
+        "queue_seconds": times("queue"),
+        "prompt_tokens_per_second": rates("quizglass_prompt_tokens_total", "how"),
+        "written_tokens_per_second": rates("quizglass_written_tokens_total", "").get("", 0.0),
+        "sessions": int(now.sum("quizglass_sessions")),
+        "generator_restarts": int(now.sum("quizglass_generator_restarts_total")),
+        "memory_bytes": int(now.sum("process_resident_memory_bytes")),
+        "refusals": {
+            reason: int(count) for reason, count in sorted(now.by("quizglass_refusals_total", "reason").items())
+        },
+    }
+
+
 def _count(now: Samples, outcome: str) -> str:
     return f"{now.sum('quizglass_turns_total', outcome=outcome):,.0f}"
 
