@@ -1,9 +1,8 @@
 """Whether each content word of a statement can be found in what a sentence says, and in the same part.
 
 The words of the statement have to stand in the sentence in their order: what is left out between them does no harm, and
-what is exchanged does. Few moves are allowed: a phrase with a preposition from or to the front or past another,
-"eucalyptus leaves" for "leaves of eucalyptus", "its flowers are white" for "its white flowers", an adverb beside its
-verb.
+what is exchanged does. Few moves are allowed: a phrase with a preposition from or to the front, "eucalyptus leaves" for
+"leaves of eucalyptus", "its flowers are white" for "its white flowers", an adverb beside its verb.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ WEEKDAYS = frozenset(map(meaning, english.WEEKDAYS.split()))
 _LOOSE = frozenset(("of", "in", "on", "for", "from"))
 _UNLINKED = frozenset(("", "be", "have"))
 _NONE = frozenset(("", "be", "as", "have", EQUALS))
-_BOUND_TO_NOUN = frozenset(("of", "than", "by"))
 
 
 class Bond(Enum):
@@ -153,20 +151,10 @@ class _Alignment:
         """Whether something of its own follows: "gives the pretzel its crust"."""
         return at + 1 < len(self._order) and self._order[at + 1].meaning == "its"
 
-    def _partitive(self, at: int, place: int) -> bool:
-        """Whether "most amber" stands for "most of it"."""
-        if not (at and place and self._order[at].follows and self._said[place].link == "of"):
-            return False
-        return self._order[at - 1].meaning == self._said[place - 1].meaning
-
     def _compound(self, at: int, place: int) -> bool:
         """Whether the same word follows: "lavender oil" and "its oil"."""
         own, said = self._order[at + 1 : at + 2], self._said[place + 1 : place + 2]
         return bool(own and said and own[0].follows and own[0].meaning == said[0].meaning)
-
-    def _item(self, at: int) -> bool:
-        """Whether its clause in the statement is a single phrase, as a list's item is."""
-        return all(part.follows for part in self._order[at + 1 :] if part.clause == self._order[at].clause)
 
     def _stands_for(self, at: int, place: int, own: bool) -> bool:
         """Whether a pronoun or another word for what the text is about stands there in the same part."""
@@ -176,8 +164,6 @@ class _Alignment:
         if own:
             return said.possessive or said.link in ("of", "in")
         if said.possessive and self._compound(at, place):
-            return True
-        if self._partitive(at, place):
             return True
         head = self._heads[place]
         own_head = self._own_heads[at]
@@ -193,7 +179,7 @@ class _Alignment:
             return following is not None and after is not None and following.meaning == after.meaning
         if self._voices_differ(at, place) or self._otherwise_predicated(at, place):
             return False
-        if _links_agree(said, content) or self._phrases_agree(at, place) or self._partitive(at, place):
+        if _links_agree(said, content) or self._phrases_agree(at, place):
             return True
         if said.link == "of" and content.link in _NONE:
             return bool(following and before and following.follows and following.meaning == before.meaning)
@@ -276,15 +262,10 @@ class _Alignment:
         said, order = self._said, self._order
         head_high, head_low = self._heads[high], self._heads[low]
         own_one, own_other = self._own_heads[one], self._own_heads[other]
-        listed = order[one].clause != order[other].clause and said[high].clause != said[low].clause
-        if listed and self._item(one) and said[high].link == said[low].link == order[one].link:
-            return True
         if one < self._fronted <= other and head_high is not None and said[head_high].link != "than":
             return True
         if own_other is not None and head_low is not None and self._begins(head_low, high):
             return True
-        if None not in (head_high, head_low, own_one, own_other) and self._past(head_low, head_high):
-            return own_one != own_other
         beside = high == low + 1
         if beside and other == one + 1:
             if order[other].follows and (
@@ -302,10 +283,8 @@ class _Alignment:
         return beside or other == one + 1 or own_one is not None or own_other is not None
 
     def _begins(self, head: int, place: int) -> bool:
-        """Whether a phrase is the beginning of the clause that a word behind it stands in, or of all."""
+        """Whether a phrase is the beginning of the clause that a word behind it stands in."""
         said = self._said
-        if head < self._path.fronted <= place:
-            return True
         here = said[head].clause
         return here == said[place].clause and not any(part.clause == here for part in said[:head])
 
@@ -318,16 +297,6 @@ class _Alignment:
         while first and self._said[first].follows:
             first -= 1
         return self._said[first].link == "be" and self._said[first].article and low < first
-
-    def _past(self, low: int | None, high: int | None) -> bool:
-        """Whether two phrases with prepositions stand side by side, so that they may change places."""
-        assert low is not None
-        assert high is not None
-        links = [self._said[head].link for head in (low, high)]
-        between = all(self._heads[place] is not None for place in range(low, high))
-        numbers = [self._said[head].meaning[0].isdigit() for head in (low, high)]
-        differ = links[0] != links[1] or numbers[0] != numbers[1]
-        return differ and between and not _BOUND_TO_NOUN.intersection(links)
 
     def _go_together(self, before: int, at: int, one: int, other: int) -> bool:
         """Whether words of two clauses may be of one statement."""
@@ -354,8 +323,6 @@ class _Alignment:
         if all(part.follows for part in run):
             return False
         one = self._order[at - 1]
-        if one.adverb or content.adverb:
-            return False
         if one.name and content.name and said[before].clause == said[place].clause:
             return True
         return said[before + 1].follows and said[place].follows

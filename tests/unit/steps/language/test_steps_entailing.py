@@ -23,7 +23,6 @@ FOLLOWS = [
     ("Heron", "Its grey neck bends.", "The heron's neck is grey."),
     ("Heron", "It eats the eggs of ducks.", "It eats duck eggs."),
     ("Heron", "It usually nests in trees.", "It nests usually in trees."),
-    ("Brenn", "Frogs, newts and toads live here.", "Toads and newts live here."),
     ("Brenn", "Ana Brint was an architect who built Brenn.", "The architect Ana Brint built Brenn."),
     ("Brenn", "The clock gets its power from water.", "Water gives the clock its power."),
     ("Brenn", "The north gate has one tower, while the south gate has two.", "The south gate has two towers."),
