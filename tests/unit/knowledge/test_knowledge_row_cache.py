@@ -58,8 +58,10 @@ def test_stores_share_the_bound_and_the_fullest_lets_go() -> None:
 def test_a_smaller_bound_holds_for_what_is_kept_already() -> None:
     rows = RowCache()
     rows.keep(VectorKind.CHUNKS, {number: hit(number, "x" * 50_000) for number in range(10)}, rows.removals)
+    before = rows.held_bytes
     caches.limit(200_000)
-    assert 0 < rows.held_bytes <= 120_000
+    assert rows.held_bytes < before
+    assert caches.held()["rows"] <= 120_000, "with those of every other store"
     caches.limit(0)
     rows.keep(VectorKind.CHUNKS, {11: hit(11)}, rows.removals)
     assert rows.held_bytes == 0
