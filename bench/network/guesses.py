@@ -1,4 +1,4 @@
-"""Whether a tenant gets anything for the ids, hashes and tokens of what another has, be they known to it or guessed."""
+"""Whether a tenant gets anything for ids, hashes and tokens of another tenant, be they known to it or guessed."""
 
 from __future__ import annotations
 

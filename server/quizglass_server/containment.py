@@ -84,7 +84,7 @@ class Containment:
     parts: tuple[str, ...]
     """By which it is contained, as `offered` names them."""
     may: tuple[str, ...]
-    """What it may do nevertheless, in words, of what a contained process may not."""
+    """Rights that it has beyond those of a contained process, in words."""
 
     def __str__(self) -> str:
         """For the ready line and the doctor."""

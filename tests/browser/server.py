@@ -91,7 +91,7 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
 
 
 class FirstGate(Gate):
-    """Is shut for the first that comes, which it tells of, and for no other."""
+    """Is shut for the first connection, which it reports, and for no other."""
 
     async def __call__(self) -> None:
         if not self.reached.is_set():

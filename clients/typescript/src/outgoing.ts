@@ -75,7 +75,7 @@ export class Speech {
   #whole = false;
   #ended = false;
 
-  /** @param announced whether the session of now is told that it begins; else it waits until the speeches before it are there */
+  /** @param announced whether its start was sent in this session; else it waits until the speeches before it have arrived */
   constructor(
     start: SpeechStart,
     public announced = true,

@@ -511,7 +511,7 @@ export class Session implements Kept {
         this.outgoing.recorded();
       }
     } catch (error) {
-      if (speech.over) return; // it was heard; the next one is told
+      if (speech.over) return; // it was heard; the next question gets the error
       if (!this.#keeper.failure) this.outgoing.say({ case: "cancel", value: { askId: turn.id } });
       turn.fail(new InvalidRequest(`the sound cannot be recorded: ${String(error)}`, Status.INVALID_ARGUMENT, { reason: "AUDIO" }));
       this.#forget(turn.id);

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 as an ONNX image encoder, of what a picture looks like and what it may be, and as a tagger.
+"""EfficientNet-Lite0 as an ONNX image encoder, by looks and by likely classes, and as a tagger.
 
 Inverted residuals without squeeze-and-excitation, ReLU6 throughout (github.com/tensorflow/tpu, efficientnet/lite);
 names of weights are those of the PyTorch checkpoint. Convolutions pad as TensorFlow does, more at the right and the

@@ -105,7 +105,7 @@ class _AuditHandler(WatchedFileHandler):
         return open(opened_audit_log(Path(self.baseFilename)), "a", encoding="utf-8")  # for its mode
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add a line. What hinders it, be it that the file cannot be begun anew, is no failure of what is logged."""
+        """Add a line. An error here, such as a file that cannot be begun anew, does not fail the logged request."""
         try:
             super().emit(record)
         except SettingsError:

@@ -278,7 +278,7 @@ class SessionCore:
                 self._outgoing.wake()
         except Exception as error:
             if upload.over:
-                return  # it was heard; the next one is told
+                return  # it was heard; the next question gets the error
             source.ended = True
             self._outgoing.say(CancelAsk(feed.ask_id))
             if not isinstance(error, ClientError):

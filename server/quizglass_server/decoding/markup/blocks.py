@@ -369,7 +369,7 @@ def _rows(table: LexborNode, depth: int) -> Iterator[str]:
 
 
 def _height_of_heads(rows: list[LexborNode]) -> int:
-    """How many rows at a table's top are headings of what is below: 0 where the first one is none."""
+    """How many rows at a table's top are headings of the rows below: 0 where the first one is none."""
     height = 0
     while height < min(len(rows) - 1, _MOST_HEADS) and rows[height].css("th") and not rows[height].css("td"):
         height += 1
