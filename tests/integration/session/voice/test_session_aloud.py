@@ -158,6 +158,7 @@ async def test_go_on_says_the_rest(stage, aloud):
     await gate.reached.wait()
     stage.hearing.texts = ["Go on."]
     await aloud.say(*spoken("b", tone(0.5)))
+    await finished(aloud, "a")
     gate.open.set()
     assert (await aloud.done("b")).answer == "w1. w2."
     assert len(stage.assistant.turns) == 1
