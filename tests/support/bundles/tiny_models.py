@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def _write_text(path: Path, random: np.random.Generator, context: int) -> None:
     _finish(writer)
 
 
-def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: str = "llama") -> Path:
+def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: str = "llama", words: int = 0) -> Path:
     """A text model of Llama's shape with random weights as GGUF, as others publish it.
 
     Args:
@@ -91,12 +91,15 @@ def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: s
         template: its chat template; empty for none.
         begins: whether its texts begin with a token of their own.
         kind: llama.cpp's name of the architecture.
+        words: tokens beyond the usual ones, that no text is cut into.
     """
-    random, tokens, head = np.random.default_rng(1), vocabulary(), EMBEDDING // HEADS
+    random, head = np.random.default_rng(1), EMBEDDING // HEADS
+    more = [f"word{number}" for number in range(words)]
+    tokens = [*vocabulary(), *more]
     writer = _text_model(path, kind, layers=1, context=512)
     writer.add_rope_dimension_count(head)
     writer.add_vocab_size(len(tokens))
-    _add_tokenizer(writer, "smollm")
+    _add_tokenizer(writer, "smollm", more)
     writer.add_bos_token_id(tokens.index("<|endoftext|>"))
     writer.add_add_bos_token(begins)
     if template:
@@ -129,9 +132,9 @@ def _text_model(path: Path, kind: str, layers: int, context: int) -> gguf.GGUFWr
     return writer
 
 
-def _add_tokenizer(writer: gguf.GGUFWriter, splitting: str) -> None:
-    """The vocabulary; `splitting` is llama.cpp's name of how text is cut into words."""
-    tokens = vocabulary()
+def _add_tokenizer(writer: gguf.GGUFWriter, splitting: str, more: Sequence[str] = ()) -> None:
+    """The vocabulary, with more words; `splitting` is llama.cpp's name of how text is cut into words."""
+    tokens = [*vocabulary(), *more]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(splitting)
     writer.add_token_list(tokens)

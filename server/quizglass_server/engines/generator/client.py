@@ -20,7 +20,15 @@ from typing import Any, NoReturn, TypeVar
 from cachetools import LRUCache
 
 from quizglass_bundle.hashes import file_sha256
-from quizglass_server.engines.generator.connection import Address, ConnectionLost, HttpConnections, NotHttp, Response
+from quizglass_server.engines.generator.connection import (
+    MOST_DOCUMENT,
+    MOST_LINE,
+    Address,
+    ConnectionLost,
+    HttpConnections,
+    NotHttp,
+    Response,
+)
 from quizglass_server.engines.generator.constraints import checked
 from quizglass_server.engines.generator.control_tokens import ControlTexts
 from quizglass_server.engines.generator.pictures import LARGE, PictureFiles
@@ -45,8 +53,9 @@ from quizglass_server.scheduling.clock import charge_engine
 from quizglass_server.scheduling.ledger import handed, text_size
 
 MAX_LABELS = 64
-_LIKELIEST, _ALL = 64, 1 << 20
-"""Tokens whose probabilities are asked for when labels are chosen from: first, and where a label is not among those."""
+_LIKELIEST, _MANY, _ALL = 64, 4096, 1 << 20
+"""Tokens whose probabilities are asked for when labels are chosen from: first, and where a label is not among those.
+All of a large vocabulary are a line of 25 MB."""
 _USUAL = {
     "cache_prompt": True,
     "temperature": TEMPERATURE,
@@ -103,7 +112,7 @@ class GeneratorClient:
         self._model = model
         self._places = places
         self._pictures = PictureFiles()
-        self._labels: dict[str, tuple[int, ...]] = {}
+        self._labels: LRUCache[str, tuple[int, ...]] = LRUCache(16 * MAX_LABELS)
         self._templates: LRUCache[str, tuple[int, ...]] = LRUCache(_TEMPLATES)
 
     def serve(self, model: ServedModel) -> None:
@@ -354,12 +363,12 @@ class GeneratorClient:
     async def _label_tokens(self, labels: Sequence[str]) -> list[tuple[int, ...]]:
         if not 0 < len(labels) <= MAX_LABELS:
             raise PromptRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
+        found: list[tuple[int, ...]] = []
         for label in labels:
-            if label and label not in self._labels:
-                if len(self._labels) > 16 * MAX_LABELS:
-                    self._labels.clear()
-                self._labels[label] = await self._tokens(self._model.added.broken_up(composed(label)))
-        found = [self._labels.get(label, ()) for label in labels]
+            tokens = self._labels.get(label)
+            if tokens is None:
+                tokens = self._labels[label] = await self._tokens(self._model.added.broken_up(composed(label)))
+            found.append(tokens)
         for index, (label, tokens) in enumerate(zip(labels, found, strict=True)):
             if not tokens:
                 raise ConstraintUnusable(f"labels[{index}] is empty")
@@ -373,7 +382,7 @@ class GeneratorClient:
         """Logarithms of the probabilities of some tokens behind a prompt and the first tokens of labels."""
         logs: dict[int, float] = {}
         usage = Usage(0)
-        for count in (_LIKELIEST, _ALL):
+        for count in (_LIKELIEST, _MANY, _ALL):
             body = {"n_predict": 1, "n_probs": count}
             async with aclosing(self._completed(prompt, body, urgency, head)) as events:
                 async for event in events:
@@ -404,7 +413,8 @@ class GeneratorClient:
             response = await _by(deadline, stack.enter_async_context(self._asked("POST", "/completion", body)))
             if not response.ok:
                 _raise(_parsed(await _by(deadline, response.document())), response.status, constrained=constrained)
-            batches = await stack.enter_async_context(aclosing(response.batches()))
+            most = MOST_DOCUMENT if body.get("n_probs", 0) > _MANY else MOST_LINE
+            batches = await stack.enter_async_context(aclosing(response.batches(most)))
             ended: Json | None = None
             while (batch := await _by(deadline, anext(batches, None))) is not None:
                 self.pulse.heard = monotonic()

@@ -25,9 +25,9 @@ _HTTP, _HTTPS = 80, 443
 _CHUNK = 1 << 16
 _CROWDED_S, _CROWDED_EVERY_S = 30.0, 0.005
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
-_MOST_DOCUMENT = 1 << 26
+MOST_DOCUMENT = 1 << 26
 """Bytes of a response that is read whole."""
-_MOST_LINE = 1 << 22
+MOST_LINE = 1 << 22
 """Bytes of one event of a stream."""
 
 
@@ -175,7 +175,7 @@ class Response:
             elif isinstance(event, h11.ConnectionClosed):
                 raise ConnectionLost("the server left in the middle of a response")
 
-    async def document(self, most: int = _MOST_DOCUMENT) -> bytes:
+    async def document(self, most: int = MOST_DOCUMENT) -> bytes:
         """The whole body, of at most so many bytes. Raises as `chunks`, and NotHttp where it is longer."""
         pieces: list[bytes] = []
         size = 0
@@ -193,17 +193,21 @@ class Response:
                 for line in batch:
                     yield line
 
-    async def batches(self) -> AsyncGenerator[list[bytes], None]:
-        """The same, those together that come together. Raises as `document`."""
-        rest = b""
+    async def batches(self, most: int = MOST_LINE) -> AsyncGenerator[list[bytes], None]:
+        """The same, those together that come together, of lines of at most so many bytes. Raises as `document`."""
+        begun: list[bytes] = []
+        size = 0
         async for chunk in self.chunks():
-            *whole, rest = (rest + chunk).split(b"\n")
-            if whole:
-                yield [line.rstrip(b"\r") for line in whole]
-            if len(rest) > _MOST_LINE:
-                raise NotHttp(f"a line of the response is longer than {_MOST_LINE} bytes")
-        if rest:
-            yield [rest]
+            ended, found, rest = chunk.rpartition(b"\n")
+            if found:
+                yield [line.rstrip(b"\r") for line in b"".join([*begun, ended]).split(b"\n")]
+                begun, size = [], 0
+            begun.append(rest)
+            size += len(rest)
+            if size > most:
+                raise NotHttp(f"a line of the response is longer than {most} bytes")
+        if size:
+            yield [b"".join(begun)]
 
 
 class HttpConnections:

@@ -13,6 +13,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from quizglass_server.roles.generator import GENERATOR, GenerationRequest, lines
 from quizglass_server.roles.load import load_models
 from quizglass_server.scheduling.clock import stage_clock
 from tests.support.bundles.tiny_bundle import PROMPTS, write_bundle
+from tests.support.bundles.tiny_models import write_llama
 from tests.support.engines.generator_process import (
     CONTEXT,
     LONG,
@@ -252,6 +254,19 @@ async def test_labels_are_as_likely_as_the_model_is_to_say_them(process: Generat
     assert said > other
 
 
+async def test_labels_are_weighed_however_unlikely_they_are_and_however_large_the_vocabulary(tmp_path: Path) -> None:
+    """With all of 60,000 tokens, one event of an answer has more than four megabytes."""
+    model = write_llama(tmp_path / "model.gguf", words=60_000)
+    async with started(ProcessOptions(model, None, 512)) as process:
+        client = await process.client()
+        letters = list(ascii_lowercase)
+        weighed, _ = await client.choose(PROMPT, letters)
+        assert sum(weighed) == pytest.approx(1)
+        one, other = (letters[weighed.index(end(weighed))] for end in (max, min))
+        pair, _ = await client.choose(PROMPT, [one, other])
+        assert pair[0] / pair[1] == pytest.approx(max(weighed) / min(weighed), rel=1e-3)
+
+
 async def test_a_closed_process_is_gone_and_says_so(options: ProcessOptions) -> None:
     process = GeneratorProcess(options)
     await process.start()
@@ -287,6 +302,7 @@ async def test_a_damaged_file_is_named_at_the_start(options: ProcessOptions, tmp
 PARENT = """
 import asyncio, sys
 from pathlib import Path
+from string import ascii_lowercase
 from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
 
