@@ -97,6 +97,7 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
 
 def _by_voice(arguments: argparse.Namespace, question: str, about: PictureLike | None) -> int:
     """Ask in a session, which carries sound."""
+    told = list[Event]()
     view = TurnView(stdout()) if arguments.explain else AnswerView(stdout(), say)
 
     def tell(said: TurnSaid) -> None:
@@ -105,12 +106,15 @@ def _by_voice(arguments: argparse.Namespace, question: str, about: PictureLike |
         elif isinstance(said, SpeechTranscript) and said.final:
             say(f"heard: {plain(said.text)}")
         elif isinstance(said, TurnUpdate) and said.event is not None:
-            view.event(Event(said.turn_id, said.seq, said.elapsed, said.event))
+            told.append(Event(said.turn_id, said.seq, said.elapsed, said.event))
+            _show(told[-1], view, arguments)
 
     try:
         ask_by_voice(arguments, question, about, _options(arguments), tell)
     finally:
         view.interrupt()
+        if arguments.explain:
+            print_timeline(stdout(), told)
     return OK
 
 
@@ -144,10 +148,16 @@ def _tell(event: Event, view: TurnView | AnswerView, arguments: argparse.Namespa
     """Show an event, and keep the session that the last one has."""
     if arguments.json:
         print_json(event)
-    elif not (arguments.explain and isinstance(event.payload, _IN_STEPS)):
-        view.event(event)
+    else:
+        _show(event, view, arguments)
     if arguments.session is not None and isinstance(event.payload, Done):
         write_private(arguments.session, event.payload.session)  # it holds what was said
+
+
+def _show(event: Event, view: TurnView | AnswerView, arguments: argparse.Namespace) -> None:
+    """Show an event, but for what the steps show as well."""
+    if not (arguments.explain and isinstance(event.payload, _IN_STEPS)):
+        view.event(event)
 
 
 def _check_speech(arguments: argparse.Namespace) -> None:

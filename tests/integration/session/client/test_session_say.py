@@ -312,6 +312,19 @@ def test_the_command_hears_a_file_and_writes_another(tmp_path, capsys):
         assert file.getnframes() == 22_050 * len("forty-five crowns") // 10
 
 
+def test_the_command_explains_what_was_spoken(tmp_path, capsys):
+    question, photo = tmp_path / "question.wav", tmp_path / "photo.png"
+    question.write_bytes(wav(tone(1.0)))
+    photo.write_bytes(png())
+    with serving_on_a_thread(tmp_path, kind=SpeechStage) as stage:
+        assert main(["--server", stage.target, "ask", str(photo), "--say", str(question), "--explain"]) == 0
+    out, _ = capsys.readouterr()
+    assert "45 crowns" in out
+    steps = out.partition("\nsteps ")[2]
+    assert "decode" in steps
+    assert "both 0.75" not in out, "what the steps tell is not told twice"
+
+
 @pytest.mark.parametrize(
     "words_",
     [
