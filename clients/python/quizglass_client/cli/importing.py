@@ -17,7 +17,7 @@ from rich.text import Text
 from quizglass.text import plain
 from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.entries import GoodLine
-from quizglass_client.cli.imports.progress import MOST_NAMED, ImportMemory, ImportProgress
+from quizglass_client.cli.imports.progress import MOST_NAMED, TWICE, ImportedIds, ImportMemory, ImportProgress
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.intake.origins import FolderOrigin
 from quizglass_client.cli.intake.sources import Manner, Source, sources
@@ -76,7 +76,8 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
         found = sources(arguments.paths, replace(manner, guess=False))
     if arguments.report is not None:
         arguments.report.write_text("")
-    return max([_import(client, source, arguments) for source in found])
+    ids = ImportedIds()
+    return max([_import(client, source, arguments, ids) for source in found])
 
 
 def _check(found: Sequence[Source], arguments: argparse.Namespace) -> None:
@@ -109,13 +110,14 @@ def _again(arguments: argparse.Namespace, *options: str) -> str:
     return shlex.join(["quizglass", "knowledge", "import", *options, *map(str, arguments.paths)])
 
 
-def _import(client: Client, source: Source, arguments: argparse.Namespace) -> int:
+def _import(client: Client, source: Source, arguments: argparse.Namespace, ids: ImportedIds) -> int:
     compared = MOST if source.compared and arguments.compare else 0
     memory = ImportMemory(arguments.resume, source.fingerprint)
     memory.load()
     memory.save()  # that both can be written is seen now, not when entries were added
     noted, pictured, present = ImportReport(), list[Entry](), Present()
-    settling = ImportProgress(memory, noted, keeps_sources=source.folder is not None)
+    of_folder = source.folder is not None
+    settling = ImportProgress(memory, noted, keeps_sources=of_folder, ids=ids, place=str(source.path))
 
     def entries() -> Iterator[Entry]:
         before = memory.done
@@ -145,7 +147,7 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace) -> in
             pairs = _compared(client, pictured, progress) if compared else []
     finally:
         if origin is not None:
-            _remember(origin, settling.brought)
+            _remember(origin, settling.brought, noted, arguments.paths)
     if arguments.sync and origin is not None and first:
         unknown = "what has gone from it before is not known"
         noted.noted(origin.folder, f"was not imported to {client.target} by this user yet: {unknown}")
@@ -161,11 +163,17 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace) -> in
     return OK if whole else FAILED
 
 
-def _remember(origin: FolderOrigin, brought: dict[str, str]) -> None:
+def _remember(origin: FolderOrigin, brought: dict[str, str], noted: ImportReport, paths: Sequence[Path]) -> None:
+    """Remember what came from a folder, and note what took the place of entries of folders imported before."""
     try:
-        origin.remember(brought)
+        replaced = origin.remember(brought)
     except OSError as error:
         say(f"{error.filename or origin.file}: {error.strerror}; --sync will not know this import")
+        return
+    named = {str(path.resolve()) for path in paths}  # those of one command are compared as they come
+    for id_, folder in replaced.items():
+        if folder not in named:
+            noted.passed_over(id_, f"{TWICE}: the entry from {origin.folder} replaced that from {folder}")
 
 
 def _drop_gone(

@@ -2,10 +2,12 @@
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -223,6 +225,59 @@ def test_files_and_folders_are_imported_one_after_the_other(stage, folder: Path,
     assert capsys.readouterr().out == "3 entries added, 0 refused\n1 entry added, 1 refused\n"
     assert "is not JSON" in report.read_text()
     assert main(["--server", stage.target, "knowledge", "import", *map(str, words), "--resume", str(report)]) == 2
+
+
+def other_kettle(tmp_path: Path) -> Path:
+    """A folder that has another "kettle.md"."""
+    made = tmp_path / "others"
+    made.mkdir()
+    (made / "kettle.md").write_text("It is electric.")
+    return made
+
+
+def replaced(told: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(note["name"], note["message"]) for note in told.get("passed_over", [])]
+
+
+def test_of_two_folders_with_a_file_of_one_name_the_entry_that_is_replaced_is_named(
+    stage, imported, folder: Path, tmp_path: Path, capsys
+) -> None:
+    other = other_kettle(tmp_path)
+    twice = "this id is there more than once: the entry from {} replaced that from {}"
+    assert imported(folder)[0] == 0
+    status, told, _ = imported(other)
+    assert (status, replaced(told)) == (1, [("kettle.md", twice.format(other, folder))])
+    assert "electric" in stage.knowledge.entries["kettle.md"].text
+    words = ["import", "--no-compare", str(folder), str(other)]
+    assert main(["--server", stage.target, "knowledge", *words]) == 1
+    shown = capsys.readouterr().err.replace("\n", " ")
+    assert shown.count(f"kettle.md: passed over: {twice.format(other, folder)}") == 1
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for file in files:
+        file.write_text("id,title\nx,X\n")
+    assert main(["--server", stage.target, "knowledge", "import", *map(str, files)]) == 1
+    assert f"x: passed over: {twice.format(files[1], files[0])}" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_what_another_folder_has_brought_since_is_not_deleted(stage, imported, folder: Path, tmp_path: Path) -> None:
+    other = other_kettle(tmp_path)
+    for each in (other, folder):
+        imported(each)
+    (other / "kettle.md").unlink()
+    assert imported(other, "--sync", "--yes")[1]["deleted"] == []
+    assert stage.knowledge.entries["kettle.md"].text == "It whistles."
+    (folder / "kettle.md").unlink()
+    assert imported(folder, "--sync", "--yes")[1]["deleted"] == ["kettle.md"]
+
+
+def test_a_folder_that_was_moved_or_copied_replaces_its_own_entries(stage, imported, folder: Path) -> None:
+    imported(folder)
+    moved = folder.rename(folder.with_name("moved"))
+    (moved / "kettle.md").write_text("It is electric.")
+    assert imported(moved)[0] == 0
+    shutil.copytree(moved, folder)
+    assert imported(folder)[0] == 0
+    assert len(stage.knowledge.entries) == 3
 
 
 @pytest.mark.parametrize("name", ["red  kettle.md", "red\tkettle.md", "red\x7fkettle.md"])

@@ -19,6 +19,8 @@ _LONGEST = 2_000  # characters of a message, which may repeat what the file says
 MOST_NAMED = 10_000
 """Refusals of one import that are kept; what comes after these is counted."""
 _MOST_IDS = 1_000_000  # distinct ids that are remembered, in some 100 MB
+TWICE = "this id is there more than once"
+"""Begins what is said of an entry that took the place of another."""
 _PICTURE = re.compile(r"pictures\[(\d{1,5})\]")
 _UNNAMED = BadLine(0, "")
 """Stands for each bad line after the first that are kept."""
@@ -73,16 +75,28 @@ class ImportProgress:
         memory: how far the import has got.
         noted: gets what is there more than once.
         keeps_sources: whether `brought` is filled.
+        ids: those that the same command has added before, from other places than this; None: nothing was.
+        place: what is imported.
     """
 
-    def __init__(self, memory: ImportMemory, noted: ImportReport, *, keeps_sources: bool = False) -> None:
+    def __init__(
+        self,
+        memory: ImportMemory,
+        noted: ImportReport,
+        *,
+        keeps_sources: bool = False,
+        ids: ImportedIds | None = None,
+        place: str = "",
+    ) -> None:
         self.added = 0
         """Entries that this import has added."""
         self.brought: dict[str, str] = {}
         """The sources of those, by their ids."""
         self._keeps_sources = keeps_sources
         self._memory = memory
-        self._ids = _Ids(noted)
+        self._noted = noted
+        self._ids = ImportedIds() if ids is None else ids
+        self._ids.begin(place)
         self._taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
         self._settled = 0
         self._bad = len(memory.refused)
@@ -119,31 +133,44 @@ class ImportProgress:
 
     def _count(self, line: GoodLine, refused: Refused | None) -> None:
         if refused is None:
-            self._ids.add(line.entry.id, line.line)
+            self._ids.add(line.entry.id, line.line, self._noted)
             if self._keeps_sources:
                 self.brought[line.entry.id] = line.entry.source
         else:
             self._memory.refuse(line.line, refused.id, refused.field, _with_its_files(refused, line))
 
 
-class _Ids:
-    """Ids of the entries that were added, to see which took the place of one before."""
+class ImportedIds:
+    """Ids of the entries that a command has added, to see which took the place of one before."""
 
-    def __init__(self, noted: ImportReport) -> None:
-        self._noted = noted
-        self._seen: dict[int, int] = {}  # lines by hashes of ids
+    def __init__(self) -> None:
+        self._places: list[tuple[str, dict[int, int]]] = []  # in each, lines by hashes of ids
+        self._count = 0
 
-    def add(self, entry_id: str, line: int) -> None:
+    def begin(self, place: str) -> None:
+        """What is added from now on comes from there."""
+        self._places.append((place, {}))
+
+    def add(self, entry_id: str, line: int, noted: ImportReport) -> None:
         """The entry of a line was added."""
         name = hash(entry_id)
-        if name in self._seen:
-            replaced = f"the entry of line {line} replaced that of line {self._seen[name]}"
-            self._noted.passed_over(entry_id, f"this id is there more than once: {replaced}")
-            self._seen[name] = line
-        elif len(self._seen) < _MOST_IDS:
-            self._seen[name] = line
-            if len(self._seen) == _MOST_IDS:
-                self._noted.noted(entry_id, "ids after this one are not compared with each other")
+        place, lines = self._places[-1]
+        before = next(((where, seen) for where, seen in reversed(self._places) if name in seen), None)
+        if before is not None:
+            where, seen = before
+            replaced = (
+                f"the entry of line {line} replaced that of line {seen[name]}"
+                if seen is lines
+                else f"the entry from {place} replaced that from {where}"
+            )
+            noted.passed_over(entry_id, f"{TWICE}: {replaced}")
+        if name in lines:
+            lines[name] = line
+        elif self._count < _MOST_IDS:
+            lines[name] = line
+            self._count += 1
+            if self._count == _MOST_IDS:
+                noted.noted(entry_id, "ids after this one are not compared with each other")
 
 
 def _with_its_files(refused: Refused, line: GoodLine) -> str:
