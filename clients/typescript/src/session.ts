@@ -246,9 +246,7 @@ export class Session implements Kept {
     this.#check();
     const [id, overlap] = [this.#name(), overlapOf(options)];
     const ask = create(SessionAskSchema, { id, overlap, request: request(question, options) });
-    if (toBinary(SessionAskSchema, ask).length > MOST_ASK_BYTES) {
-      throw invalid("question", `with what was said, it has more than ${MOST_ASK_BYTES} bytes`);
-    }
+    checkSize(toBinary(SessionAskSchema, ask));
     const turn = this.#turn(id);
     this.outgoing.say({ case: "ask", value: ask });
     this.#keeper.stir();
@@ -493,7 +491,7 @@ export class Session implements Kept {
     const [id, overlap, codec] = [this.#name(), overlapOf(options), word("codec", options.codec, CODECS) ?? CODECS.pcm16];
     const about = { rateHz, channels, codec, endsBySilence, language, pauses, overlap, request: request("", options) };
     const start = create(SpeechStartSchema, { id, ...about });
-    toBinary(SpeechStartSchema, start); // what cannot be sent throws here, and would break every link
+    checkSize(toBinary(SpeechStartSchema, start)); // what cannot be sent throws here, and would break every link
     const speech = this.outgoing.speak(start);
     const turn = this.#turn(id);
     this.#keeper.stir();
@@ -576,6 +574,11 @@ function overlapOf(options: AskOptions): SessionAsk_Overlap {
   const overlap = OVERLAPS[options.overlap ?? "interrupt"];
   if (overlap === undefined) throw invalid("overlap", `${options.overlap} is not interrupt, queue or refuse`);
   return overlap;
+}
+
+/** See that a question fits a message. @throws InvalidRequest it does not */
+function checkSize(encoded: Uint8Array): void {
+  if (encoded.length > MOST_ASK_BYTES) throw invalid("question", `with what was said, it has more than ${MOST_ASK_BYTES} bytes`);
 }
 
 /** See that something can be the name of a picture. @throws InvalidRequest it cannot */

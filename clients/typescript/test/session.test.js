@@ -110,6 +110,8 @@ for (const [name, { openSession }] of /** @type {const} */ ([
       refused("rateHz", () => session.say([], { rateHz: number }));
       refused("channels", () => session.say([], { channels: number }));
     }
+    refused("question", () => session.say([], { history: [["Since?", "x".repeat(300_000)]] }));
+    await assert.rejects(session.listen([], { history: [["Since?", "x".repeat(300_000)]] }).next(), { name: "InvalidRequest", field: "question" });
     refused("frame", () => session.drop(new Uint8Array(3)));
     const turn = session.ask("What?");
     await turn.answer();

@@ -195,10 +195,7 @@ public final class Session implements AutoCloseable {
   public Turn ask(AskRequest request, SessionAsk.Overlap overlap) {
     Turn turn = newTurn();
     SessionAsk ask = SessionAsk.newBuilder().setId(turn.id()).setOverlap(overlap).setRequest(request).build();
-    if (ask.getSerializedSize() > MOST_ASK_BYTES) {
-      String told = "question: with what was said, it has more than " + MOST_ASK_BYTES + " bytes";
-      throw new ClientException.InvalidRequest(told, Details.field("question"));
-    }
+    checkSize(ask.getSerializedSize());
     begin(turn, () -> outgoing.say(ClientMessage.newBuilder().setAsk(ask).build()));
     return turn;
   }
@@ -221,12 +218,15 @@ public final class Session implements AutoCloseable {
    *
    * @param start rate, channels, codec and whatever else the protocol has; its {@code id} is set here, and {@code request} has
    *     what goes with the question: frames, policy, budget. The default instance is 16-bit PCM, mono, 16,000 samples a second
-   * @throws ClientException the session was given up; {@link ClientException.InvalidRequest} where the server hears nothing
+   * @throws ClientException the session was given up; {@link ClientException.InvalidRequest} where the server hears nothing, or
+   *     {@code request} is too long
    */
   public Spoken say(SpeechStart start) {
     checkHears();
     Turn turn = newTurn();
-    SpeechUpload upload = new SpeechUpload(start.toBuilder().setId(turn.id()).build(), left -> {});
+    SpeechStart named = start.toBuilder().setId(turn.id()).build();
+    checkSize(named.getSerializedSize());
+    SpeechUpload upload = new SpeechUpload(named, left -> {});
     begin(turn, () -> outgoing.speak(upload));
     return new Spoken(this, turn, upload);
   }
@@ -238,10 +238,12 @@ public final class Session implements AutoCloseable {
    * @param start as for {@link #say}; the server ends each question by the silence after it. With {@code pauses}, the turn that is
    *     listened for has {@link TurnSaid.Listening} PAUSE as soon as the wearer may have begun to speak over an answer: pause that, and
    *     say so by what is playing. VOICE follows, or RESUME: play on
-   * @throws ClientException the session was given up; {@link ClientException.InvalidRequest} where the server hears nothing
+   * @throws ClientException the session was given up; {@link ClientException.InvalidRequest} where the server hears nothing, or
+   *     {@code request} is too long
    */
   public OpenMicrophone listen(SpeechStart start) {
     checkHears();
+    checkSize(start.getSerializedSize());
     OpenMicrophone microphone = new OpenMicrophone(this, start.toBuilder().setEndsBySilence(true).build());
     run(
         () -> {
@@ -289,6 +291,13 @@ public final class Session implements AutoCloseable {
     if (limits().getMaxSpeechUs() > 0) return;
     String told = "the server hears nothing; ask in text, or have it started with a recogniser (docs/voice.md)";
     throw new ClientException.InvalidRequest(told, Details.field("start"));
+  }
+
+  /** See that a question fits a message: one that does not would break every link. */
+  private static void checkSize(int bytes) {
+    if (bytes <= MOST_ASK_BYTES) return;
+    String told = "question: with what was said, it has more than " + MOST_ASK_BYTES + " bytes";
+    throw new ClientException.InvalidRequest(told, Details.field("question"));
   }
 
   Turn newTurn() {

@@ -10,11 +10,15 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.io.IOException;
 import java.util.Iterator;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+import quizglass.v1.AskRequest;
+import quizglass.v1.Exchange;
 import quizglass.v1.SpeechStart;
 
 /** A microphone that stays open: when its turns come, what it takes, and how it ends. */
@@ -87,6 +91,19 @@ class ListenTest {
       }
       speak(microphone);
       assertEquals("What is this?", microphone.iterator().next().transcript().getText());
+    }
+  }
+
+  @Test
+  void whatIsTooMuchToBeSaidWithAQuestionIsNamedAndEndsNothing() {
+    Exchange since = Exchange.newBuilder().setQuestion("Since?").setAnswer("x".repeat(300_000)).build();
+    SpeechStart much = SpeechStart.newBuilder().setRequest(AskRequest.newBuilder().addHistory(since)).build();
+    try (Session session = open()) {
+      for (Executable asked : List.<Executable>of(() -> session.say(much), () -> session.listen(much))) {
+        assertEquals("question", assertThrows(ClientException.InvalidRequest.class, asked).field());
+      }
+      assertEquals("45 crowns", session.ask("What?").answer().text());
+      assertEquals(1, session.links());
     }
   }
 
