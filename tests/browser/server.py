@@ -53,6 +53,7 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
                 yield values.AnswerDelta("so far")
                 await asyncio.Event().wait()
             case "hold":
+                released.clear()
                 yield values.AnswerDelta("first,")
                 await released.wait()
                 yield values.AnswerDelta(" then second")

@@ -64,6 +64,8 @@ const page = {
   open: null,
   /** The question that is being answered, or the last one. */
   answering: Promise.resolve(),
+  /** Its words; the next one may be written meanwhile. */
+  question: "",
   loudspeaker: new Loudspeaker(),
   /** Timer until a turn counts as slow. */
   slow: 0,
@@ -76,6 +78,7 @@ async function ask(event) {
   event.preventDefault();
   const question = byId("question").value.trim();
   if (!question || page.running) return;
+  page.question = question;
   await (page.answering = answered((signal) => (page.link ? asked(page.link, question, signal) : Promise.resolve(null))));
 }
 
@@ -95,9 +98,9 @@ async function answered(begin) {
     const events = await begin(signal);
     clear(); // the question is on its way first
     busy(true);
-    await (events ? follow(events, turn, began) : askAlone(byId("question").value.trim(), turn, signal, began));
+    await (events ? follow(events, turn, began) : askAlone(page.question, turn, signal, began));
     if (!turn.done) return showInstead(byId("voice-note").textContent || "Nothing was asked.");
-    page.latest = { question: byId("question").value.trim(), answer: turn.answer };
+    page.latest = { question: page.question, answer: turn.answer };
     byId("status").textContent = `Answer: ${turn.answer}`;
   } catch (error) {
     showTrouble(error, turn);
@@ -200,6 +203,7 @@ async function hear(events, stop) {
     if (page.open) tellVoice(`Heard: ${heard.text}`);
     if (heard.command) return hush();
     await page.answering; // it was interrupted
+    page.question = heard.text;
     page.answering = answered(async (signal) => {
       signal.addEventListener("abort", () => stop.abort());
       return events;
@@ -236,7 +240,7 @@ function ended() {
 
 /** What was heard is the question; a command is done at once. @param {any} heard */
 function takeHeard(heard) {
-  byId("question").value = heard.text ?? "";
+  byId("question").value = page.question = heard.text ?? "";
   if (!heard.final) return;
   ended();
   tellVoice(heard.text ? "" : "Nothing was heard. Press Speak and ask again.");
@@ -268,8 +272,12 @@ function readAloud() {
   if (page.picture) page.link.show(page.picture);
 }
 
-/** Have the question ready to be written over; on a phone that would bring its keyboard up, over the answer. */
+/**
+ * Have the question ready to be written over, unless the next one or something else is being written; on a phone that would bring its
+ * keyboard up, over the answer.
+ */
 function chooseQuestion() {
+  if (byId("question").value.trim() !== page.question || document.activeElement?.closest("form:not(#ask)")) return;
   if (window.matchMedia("(pointer: coarse)").matches) return byId("question").blur();
   byId("question").focus({ preventScroll: true });
   byId("question").select();
