@@ -200,6 +200,40 @@ describe("a question", () => {
   });
 });
 
+describe("what is written while an answer comes", () => {
+  /** Begin to write elsewhere while a question is answered; the answer comes then. */
+  async function writing(place, text) {
+    await ask("hold on");
+    await page.waitForFunction(() => document.querySelector("#answer")?.textContent === "first,");
+    if (place === "#note-title") await page.click("#note-box summary");
+    await page.fill(place, "");
+    await page.locator(place).pressSequentially(text);
+    const other = await opened({});
+    await other.fill("#question", "release it");
+    await other.click("#send");
+    await other.waitForSelector("#verdict:not([hidden])");
+    assert.equal(await answer(), "first, then second");
+    await other.context().close();
+    assert.deepEqual([(await served.next()).turn, (await served.next()).turn], ["hold on", "release it"]);
+  }
+
+  test("is the next question, and not taken for the one before", async () => {
+    await writing("#question", "and");
+    await page.keyboard.type(" then?");
+    assert.equal(await page.inputValue("#question"), "and then?");
+    await page.keyboard.press("Enter");
+    assert.match(await answer(), /45 crowns/);
+    assert.equal((await served.next()).turn, "and then?");
+    assert.match(await page.innerText("#dialogue"), /^hold on\s+first, then second$/);
+  });
+
+  test("is a note, and goes on as one", async () => {
+    await writing("#note-title", "Gerda's");
+    await page.keyboard.type(" aloe");
+    assert.deepEqual([await page.inputValue("#note-title"), await page.inputValue("#question")], ["Gerda's aloe", "hold on"]);
+  });
+});
+
 describe("pictures that are chosen one after the other", () => {
   test("are asked about as they were chosen, however long they take", async () => {
     let release;
@@ -1120,6 +1154,44 @@ describe("the page's modules", () => {
       return seen;
     });
     assert.deepEqual(seen, ["ask", "ask cancel", "ask cancel ack", "ask cancel ack ask"]);
+  });
+
+  test("leave a spoken question that came to nothing out of the next session", async () => {
+    const said = await page.evaluate(async () => {
+      const { enveloped } = await import("/connect.js");
+      const { Session } = await import("/session.js");
+      const limits = { pingUs: "3600000000", progressUs: "3600000000", maxSpeechUs: "30000000" };
+      const [links, sent] = [[], { 1: [], 2: [] }];
+      const tell = (link, message) => link.enqueue(enveloped(JSON.stringify(message)));
+      const arrived = async (done) => {
+        while (!done()) await new Promise((resolve) => setTimeout(resolve));
+      };
+      window.fetch = async (path, { body }) => {
+        if (path.endsWith("/Send")) {
+          const { sessionId, messages } = JSON.parse(body);
+          sent[sessionId].push(...messages);
+          return new Response("{}");
+        }
+        const start = (link) => tell(link, { opened: { sessionId: String(links.push(link)), limits } });
+        return new Response(new ReadableStream({ start }));
+      };
+      const session = new Session(() => {}, () => {});
+      await arrived(() => session.hears);
+      async function* pieces() {
+        yield new Uint8Array(640);
+      }
+      const events = session.say({}, { rateHz: 16_000, pieces: pieces() }, new AbortController().signal);
+      const first = events.next();
+      await arrived(() => sent[1].some((message) => message.speechEnd));
+      tell(links[0], { seq: "1", transcript: { askId: sent[1].find((message) => message.speechEnd).speechEnd.id, final: true } });
+      const { value } = await first; // and no more of them is taken
+      links[0].close();
+      await arrived(() => links.length === 2);
+      session.ask({ question: "And now?" }, new AbortController().signal);
+      await arrived(() => sent[2].some((message) => message.ask));
+      return [value.heard.final, ...sent[2].flatMap(Object.keys)];
+    });
+    assert.deepEqual(said, [true, "ask"]);
   });
 
   test("begin a turn anew when it is accepted again", async () => {

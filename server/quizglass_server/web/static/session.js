@@ -301,16 +301,23 @@ export class Session {
       for (;;) {
         const event = asked.events.shift();
         if (event instanceof Error) throw event;
+        const ends = event && this.#ends(event);
+        if (ends) this.#end(asked); // it may be the last that is taken
         if (event) yield event;
-        if (event && this.#ends(event)) return;
+        if (ends) return;
         if (!asked.events.length) await new Promise((resolve) => (asked.wake = () => resolve(null)));
       }
     } finally {
-      if (asked.speech) Object.assign(asked.speech, { over: true, repeating: false, pieces: [] });
-      this.#asks.delete(asked.id);
-      this.#announceSpeeches();
-      this.#say({ ack: { seq: this.#seq } });
+      this.#end(asked);
     }
+  }
+
+  /** Nothing more comes of a question. @param {Asked} asked */
+  #end(asked) {
+    if (asked.speech) Object.assign(asked.speech, { over: true, repeating: false, pieces: [] });
+    if (!this.#asks.delete(asked.id)) return;
+    this.#announceSpeeches();
+    this.#say({ ack: { seq: this.#seq } });
   }
 
   /** Lose the link, as a door between two rooms would have it. @param {number} ms for how long */
