@@ -289,6 +289,22 @@ async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, 
     assert (answer.model, answer.quizglass["ignored"]) == ("planning-agent+", ["temperature", "messages[0] (system)"])
 
 
+async def test_a_dialogue_goes_on_after_a_long_answer_and_a_picture_without_a_question(client, served):
+    messages = [
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": data_uri()}}]},
+        {"role": "assistant", "content": "A cup."},
+        user("Tell me all about it."),
+        {"role": "assistant", "content": "y" * 3000},
+        user("And now?"),
+    ]
+    answer = await client.chat.completions.create(model="quizglass", messages=messages)
+    (turn,) = served.stage.assistant.turns
+    assert turn.history == (values.Exchange("Tell me all about it.", "y" * 2000),)
+    assert turn.picture is not None
+    told = ["messages[0].content (no text)", "messages[3].content (beyond 2000 characters)"]
+    assert answer.quizglass["ignored"] == told
+
+
 async def test_what_has_no_effect_is_told_wherever_it_stands(client):
     shown = [
         {"type": "text", "text": "What?"},

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from quizglass.session import Question
 from quizglass.values import Exchange
-from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS
+from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.doubts import DOUBTS
 from quizglass_server.errors import InvalidInput
@@ -273,11 +273,18 @@ class _Dialogue:
             self.ignored.append(f"{place} (assistant, before any question)")
             return
         asked = "\n".join(filter(None, self._asked))
-        if asked or not self._spoken:
-            self.exchanges.append(Exchange(asked, answer))
-            self._places.append((self._place, f"{place}.content"))
+        if asked:
+            self._exchange(asked, answer, f"{place}.content")
+        elif not self._spoken:
+            self.ignored.append(f"{self._place} (no text)")  # a picture that another model was shown
         self.ignored += [sound.place for sound in self._spoken]  # it was heard when it was asked
         self._asked, self._spoken = [], []
+
+    def _exchange(self, asked: str, answer: str, place: str) -> None:
+        if len(answer) > MAX_EXCHANGE_CHARS:  # as those of this server may be; the dialogue has to go on
+            self.ignored.append(f"{place} (beyond {MAX_EXCHANGE_CHARS} characters)")
+        self.exchanges.append(Exchange(asked, answer[:MAX_EXCHANGE_CHARS]))
+        self._places.append((self._place, place))
 
     def _read(self, content: Any, place: str, *, pictures: bool = True) -> str:
         """The text of a message; its picture becomes the dialogue's."""
