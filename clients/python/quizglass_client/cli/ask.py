@@ -20,7 +20,7 @@ from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.terminal.speech import as_line, ask_by_voice
-from quizglass_client.terminal.usage import OK, UsageError, picture_file
+from quizglass_client.terminal.usage import FAILED, OK, UsageError, picture_file
 from quizglass_client.trace.record import FORMATS, Trace
 from quizglass_client.types import AskOptions, Event, PictureLike
 
@@ -110,12 +110,12 @@ def _by_voice(arguments: argparse.Namespace, question: str, about: PictureLike |
             _show(told[-1], view, arguments)
 
     try:
-        ask_by_voice(arguments, question, about, _options(arguments), tell)
+        whole = ask_by_voice(arguments, question, about, _options(arguments), tell)
     finally:
         view.interrupt()
         if arguments.explain:
             print_timeline(stdout(), told)
-    return OK
+    return OK if whole else FAILED
 
 
 def _asked(client: Client, arguments: argparse.Namespace, question: str, about: PictureLike | None) -> Generator[Event]:

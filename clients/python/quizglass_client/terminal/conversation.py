@@ -135,7 +135,8 @@ async def _follow(
         async for said in turn:
             if isinstance(said, AnswerAudio):
                 await player.play(turn, said)
-                playing = playing or asyncio.create_task(player.wait(turn))
+                if playing is None or playing.done():  # what came before may be played by now
+                    playing = asyncio.create_task(player.wait(turn))
             else:
                 await player.heed(turn, said)
             tell(said)

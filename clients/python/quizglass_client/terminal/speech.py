@@ -56,7 +56,7 @@ def ask_by_voice(
     about: PictureLike | None,
     options: AskOptions,
     tell: Callable[[TurnSaid], None],
-) -> None:
+) -> bool:
     """Ask one question that is spoken, or answered aloud; the answer's sound is written as it comes.
 
     Args:
@@ -65,6 +65,9 @@ def ask_by_voice(
         about: the picture.
         options: of the question.
         tell: takes its events.
+
+    Returns:
+        Whether the answer was said aloud to its end, where that is wanted.
 
     Raises:
         UsageError: the server has no voice, and one is wanted.
@@ -77,14 +80,17 @@ def ask_by_voice(
             raise UsageError("--speak: the server has no voice; docs/voice.md says how to give it one")
         spoken = arguments.say
         turn = session.ask(question, about, **options) if spoken is None else session.say(spoken, about, **options)
+        whole = True
         with WaveFile(arguments.speak) as out:
             for said in turn:
                 tell(said)
                 if isinstance(said, AnswerAudio):
                     out.write(said)
                 elif isinstance(said, AnswerSpoken) and not said.whole:
+                    whole = False
                     say(f"the answer could not be said aloud ({said.reason})")
         turn.answer()  # fails where there is none
+    return whole
 
 
 def as_line(said: TurnSaid) -> dict[str, object]:

@@ -25,9 +25,11 @@ from quizglass_client.cli import main
 from quizglass_client.session.voice.device import louder
 from quizglass_client.session.voice.playback import AnswerSound
 from quizglass_client.terminal.conversation import converse
+from quizglass_server.errors import EngineLost
+from tests.support.gate import Gate
 from tests.support.rpc_fakes import png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
-from tests.support.sessions.session_links import text, words
+from tests.support.sessions.session_links import eventually, text, words
 from tests.support.sessions.speech import ALOUD, SpeechStage, babble, hearing_and_speaking, silence, tone, wav
 
 
@@ -325,6 +327,16 @@ def test_the_command_explains_what_was_spoken(tmp_path, capsys):
     assert "both 0.75" not in out, "what the steps tell is not told twice"
 
 
+def test_the_command_fails_where_the_answer_is_not_said(tmp_path, capsys):
+    answer = tmp_path / "answer.wav"
+    answer.write_bytes(b"of an earlier question")
+    with serving_on_a_thread(tmp_path / "server", kind=SpeechStage) as stage:
+        stage.voice.failure = EngineLost("gone")
+        assert main(["--server", stage.target, "ask", "-", "How much?", "--speak", str(answer)]) == 1
+    out, err = capsys.readouterr()
+    assert (out, "could not be said aloud" in err) == ("45 crowns\n", True)
+
+
 @pytest.mark.parametrize(
     "words_",
     [
@@ -354,13 +366,20 @@ class Played:
             self._read.clear()
             await self._read.wait()
 
+    async def drained(self):
+        """Have all of it be played, and wait until that is seen."""
+        self.sound.clear()
+        self._read.clear()
+        await self._read.wait()
+
     @property
     def seconds(self):
         self._read.set()
         return None if self.stopped.is_set() or not self.sound else self.at
 
     def play(self, audio):
-        self.sound.append(audio)
+        if audio.data:
+            self.sound.append(audio)
 
     def stop(self):
         if self.sound:
@@ -428,6 +447,34 @@ async def test_a_conversation_pauses_an_answer_until_it_knows_who_spoke(stage):
     assert (SpeechState.RESUME, False) in states
     assert failed == []
     assert not speaker.stopped.is_set()
+
+
+async def test_an_answer_whose_sound_comes_with_a_gap_is_played_to_its_end(stage):
+    stage.voice.gate = Gate()
+    stage.assistant.script = words(2)
+    speaker, spoken, failed = Played(), asyncio.Event(), []
+
+    async def microphone():
+        yield tone(0.6) + silence(1.2)
+
+    def tell(said):
+        if isinstance(said, AnswerSpoken):
+            spoken.set()
+
+    async with AsyncSession(stage.target, output=ALOUD) as session:
+        talk = asyncio.create_task(converse(session, microphone(), 16_000, speaker, tell, failed.append, b"", {}))
+        await stage.voice.gate.reached.wait()
+        first = 2 * round(22_050 * len(stage.voice.texts[0]) / 10)  # bytes
+        await eventually(lambda: sum(len(each.data) for each in speaker.sound) == first)
+        await speaker.drained()
+        stage.voice.gate.open.set()
+        await spoken.wait()
+        told = asyncio.create_task(speaker.told(0.9))
+        ended, _ = await asyncio.wait({talk, told}, return_when=asyncio.FIRST_COMPLETED)
+        assert ended == {told}, "the rest of the answer is left unplayed"
+        speaker.stop()
+        await talk
+    assert failed == []
 
 
 def test_louder_sound_is_not_clipped_around():
