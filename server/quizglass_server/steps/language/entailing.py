@@ -136,7 +136,7 @@ def _stands_alone(clause: Clause, before: Sequence[Clause]) -> bool:
         return clause.own_subject
     heads = phrases(clause.contents)
     repeats = {content.meaning for content, head in zip(clause.contents, heads, strict=True) if head is None}
-    return any(content.meaning in repeats for content in before[-1].stating)
+    return any(content.meaning in repeats for part in before for content in part.stating)
 
 
 def active(contents: Sequence[Content]) -> tuple[Content, ...] | None:
@@ -204,7 +204,27 @@ def statements(sentence: Sequence[Clause]) -> list[list[tuple[Content, ...]]]:
         said = [each for reading in readings for each in _otherwise_said(reading)]
         stated.extend([[order for each in said for order in _orders(each)]] * (number + 1 - len(stated)))
         leading, whole = [], readings[-1]
-    return stated
+    shared = [_orders(each) for each in _shared(sentence)]
+    every = stated[len(shared) - 1] if shared else []
+    return [[*every, *each] for each in shared] + stated[len(shared) :]
+
+
+def _shared(sentence: Sequence[Clause]) -> list[tuple[Content, ...]]:
+    """What "toads and newts live here" states of each of them; empty where it begins with no list of subjects."""
+    last = next((number for number, clause in enumerate(sentence) if not _listed_subject(clause)), 0)
+    clause = sentence[last] if sentence else None
+    if clause is None or not last or not clause.coordinated or any(content.negated for content in clause.contents):
+        return []
+    subject = _subject(clause)
+    rest = clause.contents[len(subject) :]
+    return [(*part, *rest) for part in (*(each.contents for each in sentence[:last]), subject)] if rest else []
+
+
+def _listed_subject(clause: Clause) -> bool:
+    """Whether it is a single word; of two the second may be a verb in the present tense."""
+    first = clause.contents[0]
+    alone = len(clause.contents) == 1 and clause.verb is None and not clause.relative
+    return alone and not (first.link or first.pronoun or first.negated)
 
 
 def _completed(clause: Clause, whole: tuple[Content, ...], subject: tuple[Content, ...]) -> list[tuple[Content, ...]]:

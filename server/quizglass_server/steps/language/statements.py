@@ -33,7 +33,6 @@ _CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b",
 _HAVE, _FRAMING = frozenset(("has", "have", "had", "having")), frozenset(english.FRAMING.split())
 _STICKY = frozenset(("than", "instead", "because"))
 _LONGEST_ITEM = 2  # content words of a list's next item
-_SUBORDINATING = frozenset(("while", "whereas", "although", "though", "because"))
 _VERBS = frozenset(map(meaning, sorted(_PARTICIPLES | _PASTS)))
 _TIMES = frozenset(map(meaning, f"{english.TIMES} {english.MONTHS}".split()))
 _RELATIVE = frozenset(("which", "who", "whom", "whose", "that", "where"))
@@ -198,8 +197,8 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
     if verb is None:
         verb = _present(spoken, contents)
     subject = verb is not None and any(content.word.start < verb and not content.adverb for content in contents)
-    subject = (subject or _subordinate(spoken, contents)) and not relative
-    subject = subject or (bool(contents) and contents[0].meaning == "it" and not contents[0].link and not relative)
+    begins = bool(contents) and contents[0].meaning == "it" and not contents[0].link
+    subject = (subject or begins) and not relative
     coordinated = spoken[0].word.key in ("and", "or", "but")
     return Clause(tuple(contents), subject, relative, verb, coordinated)
 
@@ -214,12 +213,6 @@ def _present(spoken: list[Lexeme], contents: list[Content]) -> int | None:
         if third_person and content.follows and not contents[at - 1].pronoun and contents[at + 1].link != "of":
             return content.word.start
     return None
-
-
-def _subordinate(spoken: list[Lexeme], contents: list[Content]) -> bool:
-    """Whether a clause behind "while" or the like has a subject, as it must unless it begins with a participle."""
-    stating = [content for content in contents if not content.pronoun]
-    return spoken[0].word.key in _SUBORDINATING and len(stating) > 1 and not stating[0].participle
 
 
 def _linked(link: str, key: str) -> str:

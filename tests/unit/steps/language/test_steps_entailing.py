@@ -24,7 +24,11 @@ FOLLOWS = [
     ("Heron", "It eats the eggs of ducks.", "It eats duck eggs."),
     ("Heron", "It usually nests in trees.", "It nests usually in trees."),
     ("Brenn", "Ana Brint was an architect who built Brenn.", "The architect Ana Brint built Brenn."),
+    ("Brenn", "Frogs, newts and toads live here.", "Toads and newts live here."),
+    ("Brenn", "Frogs, newts and toads live here.", "Newts, toads and frogs live here."),
     ("Brenn", "The clock gets its power from water.", "Water gives the clock its power."),
+    ("Shrew", "The shrew lives in Brenn and eats insects.", "It eats insects."),
+    ("Shrew", "It sleeps in caves. It drinks nectar.", "It sleeps in caves and drinks nectar."),
     ("Brenn", "The north gate has one tower, while the south gate has two.", "The south gate has two towers."),
     (
         "Bridge",
@@ -97,6 +101,15 @@ DOES_NOT_FOLLOW = [
     ("Brenn", "It is probably deserted.", "It is deserted."),
     ("Brenn", "It was built on 14 March 1903.", "It was built on 14 May 1903."),
     ("Brenn", "It closes in September.", "It closes in May."),
+    ("Brenn", "Frogs, newts and toads live here.", "Toads and fish live here."),
+    ("Brenn", "Frogs, newts and toads live here.", "Newts eat toads."),
+    ("Brenn", "Frogs and newts eat flies, and toads eat worms.", "Newts and toads eat flies."),
+    ("Brenn", "Ana plays the cello, Bo and Ole play the harp.", "Bo and Ana play the cello."),
+    ("Brenn", "Ana plays the cello, Bo and Ole play the harp.", "Ana plays the harp."),
+    ("Brenn", "Ana beat Bo and Ole.", "Ole and Ana beat Bo."),
+    ("Brenn", "Two toads died. Newts live here.", "Toads and newts live here."),
+    ("Shrew", "The shrew lives in Brenn and eats insects.", "It lives in insects."),
+    ("Shrew", "They sleep in caves and drink nectar.", "They sleep in nectar."),
     ("Brenn", "It was painted by Otto.", "It was painted by Will."),
 ]  # fmt: skip
 
