@@ -309,7 +309,7 @@ def _reload(server: Running, read_again: Callable[[], Settings] | None) -> None:
     try:
         now = read_again()
     except QuizglassError as error:
-        logger.error("the settings stay as they were", extra={"why": error.message})
+        logger.error("the settings stay as they were", extra={"audit": True, "why": error.message})
         return
     before = server.services.settings
     set_level(now.log_level)

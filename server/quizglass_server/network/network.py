@@ -119,7 +119,7 @@ def _tried(reload: Callable[[], None], what: str) -> None:
     except SettingsError as error:
         logger.error(
             f"the {what} stay as they were" if what == "tokens" else f"the {what} stays as it was",
-            extra={"why": error.message},
+            extra={"audit": True, "why": error.message},
         )
 
 

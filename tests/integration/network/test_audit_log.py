@@ -3,7 +3,9 @@
 import json
 import os
 import pwd
+import signal
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from quizglass_server.cli import main
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, load_tokens, made
 from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.tls import certificate
 
 
 def lines(path: Path) -> list[dict]:
@@ -103,6 +106,33 @@ def test_a_certificate_that_is_issued_is_in_the_audit_log(tmp_path):
     (line,) = lines(audit)
     assert (line["message"], line["file"]) == ("certificate issued", str(tmp_path / "tls" / "server.pem"))
     assert stat.S_IMODE(audit.stat().st_mode) == 0o600
+
+
+def test_what_cannot_be_used_at_a_reload_is_in_the_audit_log(tmp_path):
+    shown, audit, config = certificate(tmp_path), tmp_path / "audit.jsonl", tmp_path / "quizglass.toml"
+    tokens = tmp_path / "tokens"
+    TokenFile(tokens).add(made("reader", [Permission.READ], None)[1])
+    given = {"tokens": tokens, "audit_log": audit, "tls_cert": shown.path, "tls_key": shown.key}
+    config.write_text("".join(f'{name} = "{path}"\n' for name, path in given.items()))
+    spoilt = {
+        "the tokens stay as they were": (tokens, "is no whole file of tokens"),
+        "the certificate stays as it was": (shown.key, "is no file of PEM"),
+        "the settings stay as they were": (config, "not valid TOML"),
+    }
+    flags = ["--config", str(config)]
+    with LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", flags=flags) as server:
+        for message, (path, why) in spoilt.items():
+            path.write_text("{")
+            os.kill(server.pid, signal.SIGHUP)
+            line = awaited(audit, message)
+            assert (line["level"], why in line["why"]) == ("error", True)
+
+
+def awaited(audit, message):
+    """The first line with a message, once there is one."""
+    while not (found := [line for line in lines(audit) if line["message"] == message]):
+        time.sleep(0.05)
+    return found[0]
 
 
 def test_a_command_changes_nothing_that_it_cannot_write_down(tmp_path, capsys):
