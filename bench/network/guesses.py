@@ -75,16 +75,28 @@ async def run(setup: Setup) -> Part:
             rounds = [had, *(had.guessed(coin) for _ in range(setup.count(200, 5)))]
             for number, names in enumerate(rounds):
                 setup.say(f"requests with what another tenant has: round {number + 1} of {len(rounds)}")
-                await _ask(_requests(bert, names), asked, given)
-            await _ask(_by_token(server, access, tokens["anna"]), asked, given)
-            await _ask(_requests(anna, had), Counter(), own)
-    total, whole = given.total(), len(_requests(anna, had))
-    told = "requests with another tenant's ids, hashes and tokens, known and guessed, that returned something"
-    rows = [
-        Row(told, total, f"of {asked.total()}", bar="0", ok=total == 0),
-        Row("the same of the tenant itself", own.total(), f"of {whole}", bar="all", ok=own.total() == whole),
-    ]
+                await ask_all(_requests(bert, names), asked, given)
+            await ask_all(_by_token(server, access, tokens["anna"]), asked, given)
+            await ask_all(_requests(anna, had), Counter(), own)
+    rows = judged(asked, given, own, len(_requests(anna, had)))
     return Part(rows, {"asked": dict(asked), "returned": dict(given), "of the tenant itself": dict(own)})
+
+
+def judged(asked: Counter[str], given: Counter[str], own: Counter[str], whole: int) -> list[Row]:
+    """Whether the other tenant got nothing, and the tenant itself all.
+
+    Args:
+        asked: requests of the other tenant, by name.
+        given: those of them that returned something.
+        own: requests of the tenant itself that returned something.
+        whole: how many the tenant itself made.
+    """
+    total = given.total()
+    told = "requests with another tenant's ids, hashes and tokens, known and guessed, that returned something"
+    return [
+        Row(told, total, f"of {asked.total()}", bar="0", ok=total == 0 < asked.total()),
+        Row("the same of the tenant itself", own.total(), f"of {whole}", bar="all", ok=own.total() == whole > 0),
+    ]
 
 
 async def _kept(client: AsyncClient, picture: bytes) -> _Had:
@@ -137,7 +149,8 @@ def _by_token(server: LocalServer, access: Access, token: str) -> Mapping[str, A
     return {f"access token, guess {number}": partial(ask, guess) for number, guess in enumerate(guesses)}
 
 
-async def _ask(requests: Mapping[str, Ask], asked: Counter[str], given: Counter[str]) -> None:
+async def ask_all(requests: Mapping[str, Ask], asked: Counter[str], given: Counter[str]) -> None:
+    """Make each request, and count which were made and which returned something; a refusal returns nothing."""
     for name, request in requests.items():
         asked[name] += 1
         with suppress(ClientError):

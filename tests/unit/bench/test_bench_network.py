@@ -1,13 +1,18 @@
 """The benchmark of an open server: what a source adds to turns, and what grows, from figures written by hand."""
 
+import asyncio
+from collections import Counter
+
 import grpc
 import pytest
 
 from bench.network.faults import Sample
+from bench.network.guesses import ask_all, judged
 from bench.network.soak import growth
 from bench.network.sources import left_out, rows
 from bench.network.tokens import right_code, right_status
 from quizglass.values import Done, FinishReason, SkippedStep, StageTiming
+from quizglass_client.errors import NotFound
 
 
 def test_a_source_that_hangs_is_told_of_by_how_it_was_left_out() -> None:
@@ -63,3 +68,52 @@ def test_a_call_that_takes_a_code_in_place_of_a_token_refuses_what_has_none(kind
     right = [code for code in grpc.StatusCode if right_code(kind, path, code)]
     assert right == [grpc.StatusCode.INVALID_ARGUMENT]
     assert [status for status in (200, 400, 401, 403, 500) if right_status(kind, path, status)] == [400]
+
+
+async def _empty() -> list[str]:
+    return []
+
+
+async def _found() -> list[str]:
+    return ["an entry"]
+
+
+async def _refused() -> list[str]:
+    raise NotFound("there is no such entry")
+
+
+async def _broken() -> list[str]:
+    raise RuntimeError("no answer of a server")
+
+
+def test_a_request_of_another_tenant_that_returns_anything_breaks_the_bar() -> None:
+    asked, given = Counter[str](), Counter[str]()
+    closed = {"search": _empty, "entry": _refused}
+    own = Counter({"search": 1, "entry": 1})
+    for _ in range(3):
+        asyncio.run(ask_all(closed, asked, given))
+    assert asked == {"search": 3, "entry": 3}
+    assert [(row.value, row.unit, row.ok) for row in judged(asked, given, own, 2)] == [
+        (0, "of 6", True),
+        (2, "of 2", True),
+    ]
+    asyncio.run(ask_all({**closed, "entry": _found}, asked, given))
+    assert given["entry"] == 1
+    assert [(row.value, row.unit, row.ok) for row in judged(asked, given, own, 2)] == [
+        (1, "of 8", False),
+        (2, "of 2", True),
+    ]
+
+
+def test_a_tenant_that_does_not_get_its_own_things_breaks_the_bar() -> None:
+    """Nothing returned to others shows nothing where there was nothing to return."""
+    asked, given, own = Counter[str](), Counter[str](), Counter[str]()
+    asyncio.run(ask_all({"search": _found, "entry": _refused}, asked, own))
+    assert [row.ok for row in judged(asked, given, own, 2)] == [True, False]
+    assert [row.ok for row in judged(Counter(), given, Counter(), 0)] == [False, False]
+
+
+def test_a_request_that_fails_otherwise_than_by_a_refusal_is_no_empty_answer() -> None:
+    asked, given = Counter[str](), Counter[str]()
+    with pytest.raises(RuntimeError):
+        asyncio.run(ask_all({"entry": _broken}, asked, given))
