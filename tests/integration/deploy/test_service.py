@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_client.local import LocalServer
+from quizglass_server.config.options import TurnOptions
 from tests.support.bundles.tiny_bundle import write_bundle
 
 UNIT = Path(__file__).parents[3] / "deploy" / "systemd" / "quizglass.service"
@@ -98,3 +99,10 @@ def test_the_unit_exposes_little(installed):
     level = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
     assert level is not None, done.stdout + done.stderr
     assert float(level[1]) <= 2.0, done.stdout
+
+
+def test_a_stop_leaves_running_turns_the_engines_that_they_need():
+    """By default systemd sends the signal to the generator and the decoders too, which end at once."""
+    given = dict(re.findall(r"^(KillMode|TimeoutStopSec)=(\w+)$", UNIT.read_text(), re.MULTILINE))
+    assert given["KillMode"] == "mixed"
+    assert int(given["TimeoutStopSec"]) > TurnOptions().withdraw_s + TurnOptions().grace_s
