@@ -34,6 +34,12 @@ _BEFORE = timedelta(hours=1)
 """Clocks differ."""
 _LOCAL = ("localhost", "local")
 _READABLE = 0o644
+_LABEL = 63
+"""Characters between two dots at most."""
+_BESIDE_LETTERS = str.maketrans("", "", "-_")
+ANOTHER_AUTHORITY = (
+    f"remove {AUTHORITY} and {AUTHORITY_KEY} there to have another one made, which every device has to trust anew"
+)
 Key = ec.EllipticCurvePrivateKey
 
 
@@ -43,6 +49,8 @@ class Issued:
 
     names: tuple[str, ...]
     """Of the machine, in the certificate."""
+    left_out: tuple[str, ...]
+    """Names of the machine, or of the certificate before, that the authority may not speak for."""
     expires: datetime
     fingerprint: str
     """SHA-256 of the authority's certificate, as devices show it."""
@@ -54,36 +62,50 @@ def issue(directory: Path, more_names: Iterable[str] = ()) -> Issued:
     """Make a certificate for this machine's names and addresses, and an authority before it where there is none.
 
     Args:
-        directory: made if it does not exist.
+        directory: made if it does not exist. Names of a certificate that is there are kept.
         more_names: that the server is called by: names of hosts, or addresses.
 
     Raises:
-        SettingsError: it cannot be written or read, or the authority that is there may not speak for a name.
+        SettingsError: it cannot be written or read, or the authority that is there may not speak for one of these.
     """
+    wanted = _sorted(more_names)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        hosts, addresses = _sorted({*_own_names(), *more_names})
+        hosts, addresses = _sorted({*_own_names(), *_names_before(directory), *more_names})
         new = not (directory / AUTHORITY).exists()
         authority, key = _make_authority(directory, hosts) if new else _load_authority(directory)
-        _check_names(authority, hosts, directory)
+        left_out = tuple(_beyond(authority, hosts))
+        for host in set(left_out).intersection(wanted[0]):
+            raise SettingsError(f"the authority in {directory} may not speak for {host}; {ANOTHER_AUTHORITY}")
+        hosts = [host for host in hosts if host not in left_out]
         expires = _make_certificate(directory, authority, key, hosts, addresses)
     except OSError as error:
         raise SettingsError(f"{error.filename or directory}: {error.strerror or error}") from error
     print_ = authority.fingerprint(hashes.SHA256()).hex(":").upper()
-    return Issued((*hosts, *map(str, addresses)), expires, print_, new)
+    return Issued((*hosts, *map(str, addresses)), left_out, expires, print_, new)
 
 
 def _own_names() -> Iterator[str]:
     """Names and addresses by which this machine may be called; nothing is sent to find them."""
     yield from ("localhost", "127.0.0.1", "::1")
     host = socket.gethostname()
-    yield host
-    if "." not in host:
-        yield f"{host}.local"
-    with suppress(OSError):
+    if _host(host):  # a system calls itself what it likes
+        yield host
+        if "." not in host:
+            yield f"{host}.local"
+    with suppress(OSError, ValueError):
         for _, _, _, _, address in socket.getaddrinfo(host, None):
             yield str(address[0]).partition("%")[0]
     yield from own_addresses()
+
+
+def _names_before(directory: Path) -> Iterator[str]:
+    """Names and addresses in the certificate that is there; none where it cannot be read."""
+    with suppress(OSError, ValueError, x509.ExtensionNotFound):
+        certificate = x509.load_pem_x509_certificate((directory / CERTIFICATE).read_bytes())
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        yield from filter(_host, names.get_values_for_type(x509.DNSName))
+        yield from map(str, names.get_values_for_type(x509.IPAddress))
 
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -98,16 +120,21 @@ def _sorted(names: Iterable[str]) -> tuple[list[str], list[Address]]:
             continue
         except ValueError:
             pass
-        try:
-            x509.DNSName(name)
-            plain = name.encode("ascii").decode().lower().rstrip(".")
-        except ValueError:
-            plain = ""
-        labels = plain.removeprefix("*.").split(".")
-        if not plain or not all(label and label.replace("-", "").isalnum() for label in labels):
+        if not (host := _host(name)):
             raise SettingsError(f"--name {name[:80]!r} is neither the name of a host nor an address")
-        hosts.add(plain)
+        hosts.add(host)
     return sorted(hosts), sorted(addresses, key=str)
+
+
+def _host(name: str) -> str:
+    """A host's name as certificates have it; empty: it is none."""
+    try:
+        x509.DNSName(name)
+        plain = name.encode("ascii").decode().lower().rstrip(".")
+    except ValueError:
+        return ""
+    labels = plain.removeprefix("*.").split(".")
+    return plain if all(len(each) <= _LABEL and each.translate(_BESIDE_LETTERS).isalnum() for each in labels) else ""
 
 
 def _make_authority(directory: Path, hosts: Iterable[str]) -> tuple[x509.Certificate, Key]:
@@ -139,16 +166,14 @@ def _load_authority(directory: Path) -> tuple[x509.Certificate, Key]:
     return certificate, key
 
 
-def _check_names(authority: x509.Certificate, hosts: Iterable[str], directory: Path) -> None:
+def _beyond(authority: x509.Certificate, hosts: Iterable[str]) -> Iterator[str]:
+    """The hosts that an authority may not speak for."""
     constraints = authority.extensions.get_extension_for_class(x509.NameConstraints).value
     permitted = [name.value for name in constraints.permitted_subtrees or ()]
     for host in hosts:
         bare = host.removeprefix("*.")
         if not any(bare == name or bare.endswith(f".{name}") for name in permitted):
-            raise SettingsError(
-                f"the authority in {directory} may not speak for {host}; remove {AUTHORITY} and {AUTHORITY_KEY} there "
-                "to have another one made, which every device has to trust anew"
-            )
+            yield host
 
 
 def _make_certificate(

@@ -84,7 +84,8 @@ def _add_init(actions: Any) -> None:
         help="issue a certificate for this machine's names and addresses, by an authority of its own",
         description="Writes server.pem and server.key into DIR, for --tls-cert and --tls-key. The first time it makes "
         "an authority there too, authority.pem and authority.key, which issues them; devices have to trust it. Again, "
-        "it renews the certificate: devices that trust the authority need nothing, a server that runs takes it up.",
+        "it renews the certificate with the names that it had: devices that trust the authority need nothing, a server "
+        "that runs takes it up.",
         allow_abbrev=False,
     )
     init.add_argument("directory", metavar="DIR", type=Path).complete = shtab.DIRECTORY
@@ -156,6 +157,9 @@ def _init(given: argparse.Namespace, note: Note) -> None:
     certificate, key = directory / authority.CERTIFICATE, directory / authority.KEY
     note("certificate issued", file=str(certificate), expires=issued.expires.isoformat())
     _say(f"{certificate} is valid until {issued.expires:%Y-%m-%d}, for {', '.join(issued.names)}")
+    if issued.left_out:
+        told = f"the authority may not speak for {', '.join(issued.left_out)}, which the certificate lacks"
+        _warn(f"{told}; {authority.ANOTHER_AUTHORITY}")
     _say(f"serve with --tls-cert {certificate} --tls-key {key}; one that runs with them takes them up within seconds")
     if issued.new_authority:
         shown = {"authority": directory / authority.AUTHORITY, "key": directory / authority.AUTHORITY_KEY}
@@ -225,11 +229,15 @@ def _limit(given: argparse.Namespace, note: Note) -> None:
 
 
 def _revoke(given: argparse.Namespace, note: Note) -> None:
-    gone = TokenFile(_path(given)).revoke(given.name, getattr(given, "tenant", None))
+    gone = (file := TokenFile(_path(given))).revoke(given.name, getattr(given, "tenant", None))
     whose = {"ids": [each.id for each in gone], "tenant": next((each.tenant for each in gone), "")}
     note("token revoked", count=len(gone), revoked=[each.name for each in gone] or [given.name], **whose)
     for each in gone:
         _say(f"revoked: {_described(each)}")
+    ids = {each.id for each in gone}
+    for each in load_tokens(file.path).every:
+        if each.paired_by in ids:
+            _say(f"still valid, paired by {each.paired_by}: {_described(each)}")
 
 
 def _whose(given: AccessToken | Pairing) -> dict[str, object]:

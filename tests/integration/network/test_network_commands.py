@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from quizglass_client import Client, ServerUnavailable, Unauthenticated
 from quizglass_client.cli import main as client
 from quizglass_client.local import LocalServer
 from quizglass_server.cli import main
-from quizglass_server.network.tokens import load_tokens
+from quizglass_server.network.permissions import Permission
+from quizglass_server.network.tokens import TokenFile, load_tokens, made
 from tests.support.bundles.tiny_bundle import write_bundle
 
 
@@ -86,6 +88,60 @@ def test_keys_are_this_users_alone_and_a_certificate_is_renewed_by_the_same_auth
     assert "192.0.2.7" in told
     after = {path.name: path.read_bytes() for path in tls.iterdir()}
     assert {name for name in before if before[name] != after[name]} == {"server.pem", "server.key"}
+
+
+def names_of(certificate):
+    from cryptography import x509
+
+    names = x509.load_pem_x509_certificate(certificate.read_bytes()).extensions
+    given = names.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {*given.get_values_for_type(x509.DNSName), *map(str, given.get_values_for_type(x509.IPAddress))}
+
+
+def test_a_certificate_that_is_renewed_keeps_the_names_that_devices_call(tmp_path, capsys):
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    folder = tmp_path / "tls"
+    assert main(["tls", "init", str(folder), "--name", "glasses.example", "--name", "192.0.2.7"]) == 0
+    before = names_of(folder / "server.pem")
+    assert {"glasses.example", "192.0.2.7", "localhost"} <= before
+    assert main(["tls", "init", str(folder), "--name", "192.0.2.8"]) == 0
+    assert names_of(folder / "server.pem") == before | {"192.0.2.8"}
+    (folder / "server.pem").write_text("no certificate")
+    assert main(["tls", "init", str(folder)]) == 0
+    assert "glasses.example" not in names_of(folder / "server.pem")
+
+
+def test_a_machine_that_is_renamed_renews_its_certificate_and_is_warned(tls, capsys, monkeypatch):
+    before = names_of(tls / "server.pem")
+    monkeypatch.setattr(socket, "gethostname", lambda: "renamed")
+    assert main(["tls", "init", str(tls)]) == 0
+    assert "may not speak for renamed, which the certificate lacks; remove authority.pem" in capsys.readouterr().err
+    assert names_of(tls / "server.pem") >= before | {"renamed.local"}
+
+
+@pytest.mark.parametrize(
+    ("host", "named"), [("living_room", {"living_room", "living_room.local"}), ("(none)", set()), ("a" * 64, set())]
+)
+def test_a_machine_with_an_unusual_name_gets_a_certificate(host, named, tmp_path, monkeypatch):
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    monkeypatch.setattr(socket, "gethostname", lambda: host)
+    assert main(["tls", "init", str(tmp_path / "tls")]) == 0
+    given = names_of(tmp_path / "tls" / "server.pem")
+    assert {name for name in given if host in name} == named
+    assert {"localhost", "127.0.0.1"} <= given
+
+
+def test_who_revokes_a_token_learns_which_devices_it_paired(tmp_path, capsys):
+    file = TokenFile(tmp_path / "tokens")
+    for record in (boss := made("boss", Permission, None)[1], made("other", Permission, None)[1]):
+        file.add(record)
+    phone = made("phone", [Permission.ASK], None, paired_by=boss.id)[1]
+    file.add(phone)
+    assert main(["token", "revoke", "boss", "--tokens", str(file.path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(f"revoked: {boss.id}  boss")
+    assert told[1].startswith(f"still valid, paired by {boss.id}: {phone.id}  phone")
+    assert len(told) == 2
 
 
 def test_a_name_that_the_authority_may_not_speak_for_is_refused(tls, capsys):
