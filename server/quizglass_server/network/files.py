@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file, in the place of an older one if there is one, which then keeps its owner: who writes may be root.
+    """Write a file, in the place of an older one if there is one.
+
+    Who writes may be root, and who reads a server: an older file's owner and group stay, and that its group may read.
 
     Raises:
         OSError: it cannot be written; nothing has changed.
@@ -20,6 +23,7 @@ def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
             with suppress(FileNotFoundError, PermissionError):
                 before = path.stat()
                 os.fchown(descriptor, before.st_uid, before.st_gid)
+                mode |= before.st_mode & stat.S_IRGRP
             os.fchmod(descriptor, mode)
             file.write(content)
             file.flush()

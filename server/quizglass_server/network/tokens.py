@@ -208,7 +208,9 @@ def load_tokens(path: Path) -> Tokens:
 
 
 class TokenFile:
-    """Changes a file of tokens, which only this user may then read. Changes at the same time wait for each other."""
+    """Changes a file of tokens, which only this user, and maybe its group, may then read. Changes at the same time wait
+    for each other.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
@@ -261,6 +263,8 @@ class TokenFile:
     def revoke(self, named: str, tenant: str | None = None) -> tuple[AccessToken, ...]:
         """Remove the token of an id, or all of a name with their codes; gives the tokens that were removed.
 
+        Codes that wait and that they may have offered go with them.
+
         Args:
             named: the id or the name.
             tenant: whose they are; None: of whichever tenant, as long as one alone has the name.
@@ -283,7 +287,8 @@ class TokenFile:
             if len(tenants := {each.tenant for each in gone} | {each.tenant for each in codes}) > 1:
                 told = ", ".join(each or "''" for each in sorted(tenants))
                 raise SettingsError(f"{self.path}: the tenants {told} have tokens called {named[:80]!r}; give --tenant")
-            kept = [each for each in before.pairings if each not in codes]
+            offering = {each.charged for each in gone if Permission.OPERATE in each.may}
+            kept = [each for each in before.pairings if each not in codes and each.paired_by not in offering]
             self._write(before, (each for each in before.every if each not in gone), kept)
             return gone
 

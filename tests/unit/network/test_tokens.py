@@ -63,6 +63,33 @@ def test_tokens_are_revoked_by_id_or_all_of_a_name(tmp_path):
     assert load_tokens(file.path).every == (other,)
 
 
+def test_a_code_ends_with_the_token_that_may_have_offered_it(tmp_path):
+    """Else whoever stole the token could redeem one after its end."""
+    file = TokenFile(tmp_path / "tokens")
+    boss, asker, other = (
+        made(name, may, None)[1] for name, may in (("boss", Permission), ("asker", ASK), ("other", Permission))
+    )
+    for token in (boss, asker, other):
+        file.add(token)
+    codes = {whose: offered(f"of-{whose}", ASK, None, paired_by=whose)[1] for whose in (boss.id, other.id, "")}
+    for code in codes.values():
+        file.offer(code)
+    file.revoke("asker")
+    assert set(load_tokens(file.path).pairings) == set(codes.values())
+    file.revoke("boss")
+    assert set(load_tokens(file.path).pairings) == {codes[other.id], codes[""]}
+
+
+def test_a_file_that_the_servers_group_reads_is_read_by_it_after_a_change(tmp_path):
+    """Else a server of another user would not learn that a token was revoked."""
+    file = TokenFile(tmp_path / "tokens")
+    for name in ("glasses", "phone"):
+        file.add(made(name, ASK, None)[1])
+    file.path.chmod(0o644)
+    file.revoke("phone")
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o640
+
+
 def test_tokens_that_are_added_at_the_same_time_are_all_there(tmp_path):
     records = [made(f"n{number}", ASK, None)[1] for number in range(24)]
     with ThreadPoolExecutor(8) as pool:
