@@ -12,6 +12,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from io import TextIOWrapper
@@ -107,9 +108,20 @@ class _AuditHandler(WatchedFileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         """Add a line. An error here, such as a file that cannot be begun anew, does not fail the logged request."""
         try:
-            super().emit(record)
-        except SettingsError:
+            try:
+                super().emit(record)
+            except OSError:  # a file that was moved away does not take what waits for it
+                self._give_up_file()
+                super().emit(record)
+        except (SettingsError, OSError):
             self.handleError(record)
+
+    def _give_up_file(self) -> None:
+        """Begin with the next line as at the start. Lines that wait were said to be missing."""
+        if self.stream is not None:
+            with suppress(OSError):
+                self.stream.close()
+            self.stream = None  # as the handler itself does
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Say on standard error that a line is missing."""

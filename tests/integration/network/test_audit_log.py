@@ -166,6 +166,22 @@ def test_a_server_goes_on_where_its_audit_log_cannot_be_begun_anew(tmp_path):
     assert [line["message"] for line in lines(tmp_path / "logs" / "audit.jsonl")] == ["entry deleted"]
 
 
+def test_a_server_goes_on_where_a_full_disk_keeps_what_was_moved_away(tmp_path):
+    """Lines that the file did not take wait in the server, and cannot be written once it was moved away either."""
+    audit, log = tmp_path / "audit.jsonl", tmp_path / "log"
+    audit.symlink_to("/dev/full")
+    flags = ["--audit-log", str(audit)]
+    with (
+        LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", flags=flags, log=log) as server,
+        Client(server.target) as client,
+    ):
+        client.add_entries([Entry("a", "Canary", "Canary sings.")])
+        assert "the audit log cannot be written" in log.read_text()
+        audit.unlink()
+        client.delete_entry("a")
+    assert [line["message"] for line in lines(audit)] == ["entry deleted"]
+
+
 def test_a_file_that_cannot_be_written_is_named_at_the_start(tmp_path, capsys):
     bundle = write_bundle(tmp_path / "bundle")
     flags = ["--bundle", str(bundle), "--knowledge", str(tmp_path / "k"), "--audit-log", str(tmp_path / "no" / "file")]
