@@ -43,6 +43,7 @@ _FORM = re.compile(rf"[{_ALPHABET}]{{{_ID + _SECRET}}}")
 _MISREAD = str.maketrans("OIL", "011", "- ")
 _MOST_TRIES = 5
 _LONGEST_PAGE = 255
+_USUAL_PORT = {"http": 80, "https": 443}
 _ANYWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 """Addresses for documentation, which nothing is sent to."""
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
@@ -234,13 +235,15 @@ class PublicAddress:
         reached = _reached(page)
         if reached and self.chain is None:  # a proxy may stand between: the port for gRPC is its own matter
             return f"{reached}/#{urlencode({'code': code})}"
-        host = urlsplit(reached).hostname if reached else None
-        host = self._address() if host is None or is_loopback(host) else host
+        parts = urlsplit(reached)
+        host, web_port = parts.hostname, parts.port or _USUAL_PORT.get(parts.scheme)
+        if host is None or is_loopback(host):
+            host, web_port = self._address(), self.web_port
         host = f"[{host}]" if ":" in host else host
-        if self.web_port is None:
+        if web_port is None:
             return f"quizglass://{host}:{self.port}/#{urlencode({'code': code, **more})}"
         scheme = "http" if self.chain is None else "https"
-        return f"{scheme}://{host}:{self.web_port}/#{urlencode({'code': code, 'grpc': self.port, **more})}"
+        return f"{scheme}://{host}:{web_port}/#{urlencode({'code': code, 'grpc': self.port, **more})}"
 
     def _address(self) -> str:
         """By which other machines may reach this one, unless the server does not listen to them."""

@@ -15,12 +15,12 @@ from quizglass_client import AsyncClient, InvalidRequest
 from quizglass_client.cli import main as client
 from quizglass_client.pairing import PairingLink, pair
 from quizglass_server.cli import main
-from quizglass_server.network.pairing import offered
+from quizglass_server.network.pairing import PublicAddress, fingerprint, offered
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, load_tokens, made
 from tests.support.rpc_fakes import png
 from tests.support.sessions.session_links import eventually
-from tests.support.tls import following
+from tests.support.tls import certificate, following
 from tests.support.web import JSON, Wire, web_serving
 
 REDEEM = "/quizglass.v1.PairingService/RedeemPairing"
@@ -196,6 +196,28 @@ async def test_the_links_lead_to_the_page_that_the_operator_has_open(served, cal
     assert own.link == f"http://127.0.0.1:{port}/#code={own.code}&grpc={served.stage.rpc.port}"
     image = ElementTree.fromstring(own.qr_svg)
     assert image.tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("page", "begins"),
+    [
+        ("https://glasses.example:8443", "https://glasses.example:8443/#code="),
+        ("https://glasses.example", "https://glasses.example:443/#code="),
+        ("https://localhost:8443", "https://192.0.2.7:50062/#code="),
+        ("", "https://192.0.2.7:50062/#code="),
+    ],
+)
+def test_a_link_over_tls_leads_to_the_port_that_the_operators_browser_reaches(page, begins, first):
+    """A container's port may be published as another one. A name of this machine alone is none for devices."""
+    place = PublicAddress("192.0.2.7", 50061, 50062, first.path.read_bytes())
+    link = place.link("7K3M-9QXD-2FTV", page)
+    assert link.startswith(begins)
+    assert PairingLink.of(link).fingerprint == fingerprint(place.chain)
+
+
+@pytest.fixture
+def first(tmp_path):
+    return certificate(tmp_path)
 
 
 @pytest.fixture
