@@ -38,12 +38,12 @@ _CALLS: dict[str, dict[str, int]] = {
     "x86_64": {
         **{"connect": 42, "sendto": 44, "socket": 41, "clone": 56, "fork": 57, "vfork": 58, "execve": 59},
         **{"ptrace": 101, "process_vm_writev": 311, "execveat": 322, "bpf": 321, "io_uring_setup": 425, "clone3": 435},
-        **{"unshare": 272, "setns": 308, "mount": 165, "pidfd_getfd": 438},
+        **{"unshare": 272, "setns": 308, "mount": 165, "pidfd_getfd": 438, "process_vm_readv": 310},
     },
     "aarch64": {
         **{"connect": 203, "sendto": 206, "socket": 198, "clone": 220, "execve": 221},
         **{"ptrace": 117, "process_vm_writev": 271, "execveat": 281, "bpf": 280, "io_uring_setup": 425, "clone3": 435},
-        **{"unshare": 97, "setns": 268, "mount": 40, "pidfd_getfd": 438},
+        **{"unshare": 97, "setns": 268, "mount": 40, "pidfd_getfd": 438, "process_vm_readv": 270},
     },
 }
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000

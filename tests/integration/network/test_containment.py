@@ -21,7 +21,7 @@ from tests.support.processes import children, generator_of
 from tests.support.rpc_fakes import png
 
 TRIES = """
-import json, os, socket, subprocess, sys, threading
+import ctypes, json, os, socket, subprocess, sys, threading
 from pathlib import Path
 from quizglass_server.containment import contain
 
@@ -38,6 +38,12 @@ def tried(what):
 
 def thread():
     began = threading.Thread(target=lambda: None); began.start(); began.join()
+
+def memory():
+    libc, byte = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(b"x")
+    span = (ctypes.c_size_t * 2)(ctypes.addressof(byte), 1)
+    if libc.process_vm_readv(os.getpid(), span, 1, span, 1, 0) != 1:
+        raise OSError(number := ctypes.get_errno(), os.strerror(number))
 
 def unix():
     with socket.socket(socket.AF_UNIX) as own:
@@ -58,6 +64,7 @@ print(json.dumps({
     "here": tried(lambda: Path("here").write_text("x")),
     "start": tried(lambda: subprocess.run(["/bin/true"])),
     "fork": tried(lambda: os.fork() or os._exit(0)),
+    "memory": tried(memory),
     "read": tried(Path(sys.argv[0]).read_text),
     "open before": tried(lambda: (open_before.write("x"), open_before.flush())),
     "thread": tried(thread),
