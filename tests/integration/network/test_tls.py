@@ -3,14 +3,18 @@
 import asyncio
 import logging
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import grpc
 import pytest
 
 from quizglass_client import AsyncClient, AsyncSession, ServerUnavailable
-from quizglass_server.errors import SettingsError
+from quizglass_server.errors import Overloaded, SettingsError
 from quizglass_server.network.network import Network
+from quizglass_server.web.http import connection as connections
+from quizglass_server.web.http.asgi import respond
+from quizglass_server.web.http.connection import Connection
+from quizglass_server.web.http.server import WebServer
 from tests.support.rpc_fakes import EVENTS, HeldScript, png, serving
 from tests.support.sessions.session_links import eventually
 from tests.support.tls import certificate, following, issued, replace_files, shown_at, wait_until_shown
@@ -125,6 +129,51 @@ async def test_connections_that_do_not_begin_tls_hold_places_and_make_room(tmp_p
             assert (await wire.ask("POST", CAPABILITIES, b"{}", JSON)).status == 200
         for _, writer in silent:
             writer.close()
+
+
+async def test_connections_that_are_closed_as_they_come_leave_nothing_behind(shown, monkeypatch):
+    """Else each would count for ever, and one that has no place would not learn why any more."""
+    admitted, free = [], asyncio.Event()
+
+    async def answer(scope, receive, send):
+        connection = Connection.of(scope)
+        try:
+            connection.admit(connection.client_for(()))
+        except Overloaded:
+            await respond(send, 503, b"", "text/plain")
+            return
+        admitted.append(connection)
+        await free.wait()
+        await respond(send, 200, b"", "text/plain")
+
+    context = Network(_options(**files(shown))).tls.current.context
+    web = WebServer(answer, "127.0.0.1", 0, 8, context=lambda: context)
+    await web.start()
+    try:
+        async with asyncio.timeout(60), AsyncExitStack() as stack:
+            wires = [await stack.enter_async_context(secure(web.port, shown)) for _ in range(7)]
+            for wire in wires:
+                await wire.begin("GET", "/")
+            await eventually(lambda: len(admitted) == 7)
+            monkeypatch.setattr(connections, "TOLD_S", 0.1)
+            beyond = [await asyncio.open_connection("127.0.0.1", web.port) for _ in range(40)]
+            for _, writer in beyond:
+                stack.callback(writer.close)
+            assert {await reader.read() for reader, _ in beyond} == {b""}
+            monkeypatch.setattr(connections, "TOLD_S", 60.0)
+            async with secure(web.port, shown) as wire:
+                assert (await wire.ask("GET", "/")).status == 503
+            free.set()
+            assert [(await wire.answer()).status for wire in wires] == [200] * 7
+    finally:
+        await web.stop(0)
+
+
+@asynccontextmanager
+async def secure(port, shown):
+    there = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(shown), server_hostname="localhost")
+    async with Wire(*there, f"localhost:{port}") as wire:
+        yield wire
 
 
 async def test_grpc_shares_its_connections_out_before_tls_is_agreed_on(tmp_path, shown):

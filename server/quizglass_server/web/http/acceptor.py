@@ -68,6 +68,9 @@ class TlsAcceptor:
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
         connection.enter(client, task.cancel)
+        if task.cancelling():  # one connection too many: the task ends before it has begun
+            accepted.close()
+            connection.leave()
 
     async def _open(self, accepted: socket.socket, connection: Connection, client: tuple[str, int]) -> None:
         loop, ours = asyncio.get_running_loop(), True
