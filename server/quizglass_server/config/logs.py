@@ -178,10 +178,14 @@ class HumanFormatter(logging.Formatter):
 
 
 def fields(record: logging.LogRecord) -> Mapping[str, object]:
-    """The fields of a record that is being logged, without those that say nothing (None, empty)."""
+    """The fields of a record that is being logged, without those that say nothing (None, empty). Where the record says
+    who it is about itself, as for a caller that has no token yet, that counts.
+    """
+    own = vars(record)
+    caller = {name: value for name, value in _CALLER.get().items() if not own.get(name)}
     return {
         name: value
-        for name, value in {**vars(record), **_CALLER.get()}.items()
+        for name, value in {**own, **caller}.items()
         if name not in _OWN and value is not None and value != [] and value != ""
     }
 

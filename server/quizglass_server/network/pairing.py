@@ -143,7 +143,7 @@ class Pairings:
         except SettingsError:
             raise InvalidInput("name", f"is none for a device: {NAME_WANTED}") from None
         await asyncio.to_thread(self._kept, partial(file.offer, pairing))
-        logger.info("pairing offered", extra={"audit": True, "device": name, "may": sorted(may)})
+        logger.info("pairing offered", extra=_about(pairing))
         return code
 
     async def redeem(self, text: str) -> tuple[str, AccessToken]:
@@ -160,13 +160,13 @@ class Pairings:
         if pairing is None or not await asyncio.to_thread(_fits, pairing, code):
             if pairing is not None and self._tries[pairing.scrypt] >= _MOST_TRIES:
                 await asyncio.to_thread(self._kept, partial(file.settle, pairing, None))
-                logger.warning("too many wrong tries at a code", extra={"audit": True, "device": pairing.name})
+                logger.warning("too many wrong tries at a code", extra=_about(pairing))
             raise self._refused()
         whose = pairing.tenant, pairing.quota, pairing.paired_by
         token, record = made(pairing.name, pairing.may, pairing.token_expires, *whose)
         if not await asyncio.to_thread(self._kept, partial(file.settle, pairing, record)):
             raise self._refused()
-        logger.info("device paired", extra={"audit": True, "device": record.name, "may": sorted(record.may)})
+        logger.info("device paired", extra=_about(record))
         return token, record
 
     def _tried(self, code: str) -> Pairing | None:
@@ -202,6 +202,12 @@ class Pairings:
             told = "the file of tokens cannot be changed; the server's log says why"
             raise SettingsError(told) from error
         return result
+
+
+def _about(given: Pairing | AccessToken) -> dict[str, object]:
+    """A device in the log: its tenant too, which one that redeems a code does not say."""
+    named = {"device": given.name, "ids": [given.id], "tenant": given.tenant}
+    return {"audit": True, **named, "may": sorted(given.may)}
 
 
 def _fits(pairing: Pairing, code: str) -> bool:

@@ -8,10 +8,13 @@ import stat
 import time
 from pathlib import Path
 
+import grpc
 import pytest
 
+from quizglass.v1 import pairing_pb2, pairing_pb2_grpc
 from quizglass_client import Client, Entry, InvalidRequest, NotPermitted, Unauthenticated
 from quizglass_client.local import LocalServer
+from quizglass_client.pairing import PairingLink
 from quizglass_server.cli import main
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, load_tokens, made
@@ -97,6 +100,32 @@ def test_commands_add_lines_beside_a_running_server(tmp_path, capsys, monkeypatc
     assert messages.index("quota set") < messages.index("entry deleted") < messages.index("token revoked")
     assert text not in audit.read_text()
     assert lead.sha256 not in audit.read_text()
+
+
+def test_whose_device_was_paired_is_in_the_audit_log(tmp_path, capsys):
+    """Several tenants may call theirs alike, and a device that redeems a code has no token yet that would say whose."""
+    tokens, audit = tmp_path / "tokens", tmp_path / "audit.jsonl"
+    links = []
+    for tenant in ("north", "south"):
+        offer = ["token", "pair", "glasses", "--may", "ask", "--tenant", tenant, "--tokens", str(tokens)]
+        assert main(offer) == 0
+        links.append(PairingLink.of(capsys.readouterr().out.strip()))
+    flags = ["--tokens", str(tokens), "--audit-log", str(audit), "--tenants", str(tmp_path / "tenants")]
+    with (
+        LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", flags=flags) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        redeem = pairing_pb2_grpc.PairingServiceStub(channel).RedeemPairing
+        redeem(pairing_pb2.RedeemPairingRequest(code=links[1].code))
+        for _ in range(5):
+            with pytest.raises(grpc.RpcError):
+                redeem(pairing_pb2.RedeemPairingRequest(code=f"{links[0].code[:4]}-0000-0000"))
+    (device,) = load_tokens(tokens).every
+    told = {line["message"]: line for line in lines(audit)}
+    paired, ended = told["device paired"], told["too many wrong tries at a code"]
+    assert (paired["device"], paired["tenant"], paired["ids"]) == ("glasses", "south", [device.id])
+    assert (ended["device"], ended["tenant"]) == ("glasses", "north")
+    assert told["a call without a valid token is refused"]["client"] == "127.0.0.1"
 
 
 def test_a_certificate_that_is_issued_is_in_the_audit_log(tmp_path):
