@@ -12,6 +12,7 @@ import pytest
 
 from quizglass_client.local import LocalServer
 from quizglass_server.config.options import TurnOptions
+from quizglass_server.engines.generator.process.threads import kept_in
 from tests.support.bundles.tiny_bundle import write_bundle
 
 UNIT = Path(__file__).parents[3] / "deploy" / "systemd" / "quizglass.service"
@@ -106,3 +107,11 @@ def test_a_stop_leaves_running_turns_the_engines_that_they_need():
     given = dict(re.findall(r"^(KillMode|TimeoutStopSec)=(\w+)$", UNIT.read_text(), re.MULTILINE))
     assert given["KillMode"] == "mixed"
     assert int(given["TimeoutStopSec"]) > TurnOptions().withdraw_s + TurnOptions().grace_s
+
+
+def test_what_was_found_out_about_the_machine_outlives_a_restart(monkeypatch):
+    """Its home cannot be written to: each start would compare numbers of threads again."""
+    given = dict(re.findall(r"^(CacheDirectory|Environment)=(\S+)$", UNIT.read_text(), re.MULTILINE))
+    name, _, value = given["Environment"].partition("=")
+    monkeypatch.setenv(name, value.replace("%C", "/var/cache"))
+    assert kept_in() == Path("/var/cache") / given["CacheDirectory"]
