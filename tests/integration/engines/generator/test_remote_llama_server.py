@@ -13,12 +13,15 @@ from quizglass_server.config.generator_address import generator_address
 from quizglass_server.config.options import GivenOptions
 from quizglass_server.domain.turns import Picture, Token
 from quizglass_server.engines.generator.checks import known_model
-from quizglass_server.engines.generator.prompt import Piece, TextPart
+from quizglass_server.engines.generator.process.options import ProcessOptions
+from quizglass_server.engines.generator.prompt import Finished, Piece, TextPart
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import EngineFailed, EngineLost, InvalidInput
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator, following
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.shared.fitting import PictureFitter
+from tests.support.bundles.tiny_models import write_llama
+from tests.support.engines.generator_process import started
 from tests.support.engines.openai_door import openai_door
 from tests.support.engines.plain_server import plain_server
 
@@ -134,6 +137,21 @@ async def test_what_strangers_write_is_no_control_token(files: GivenOptions) -> 
                 assert (
                     end.usage.prompt_tokens > other.usage.prompt_tokens
                 )  # spelled out, it is more tokens and not fewer
+
+
+async def test_prompts_begin_with_the_token_that_the_model_wants_there(tmp_path: Path) -> None:
+    """As Llama's and Gemma's do: its own server adds it to texts, and to no prompt that comes as tokens."""
+    model = write_llama(tmp_path / "model.gguf", begins=True)
+    prompt = [TextPart("What is", trusted=True), TextPart(" this?", trusted=False)]
+    async with started(ProcessOptions(model, None, 512)) as process:
+        *expected, end = [item async for item in (await process.client()).generate(prompt, 4)]
+    with plain_server(model) as address:
+        async with reached(address) as generators:
+            *found, other = [item async for item in (await generators.client()).generate(prompt, 4)]
+    assert isinstance(end, Finished)
+    assert isinstance(other, Finished)
+    assert other.usage.prompt_tokens == end.usage.prompt_tokens
+    assert found == expected
 
 
 async def test_its_key_is_sent(files: GivenOptions, tmp_path: Path) -> None:

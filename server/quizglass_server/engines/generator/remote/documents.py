@@ -104,6 +104,13 @@ class Properties(BaseModel):
     modalities: Modalities = Modalities()
     total_slots: int
     chat_template: str
+    bos_token: Annotated[str, _or(str)] = ""
+
+
+class Tokens(BaseModel):
+    """What llama-server cuts a text into."""
+
+    tokens: tuple[int, ...]
 
 
 def read(kind: type[Read], content: bytes, what: str) -> Read:

@@ -26,11 +26,13 @@ from quizglass_server.engines.generator.prompt import (
     Urgency,
 )
 from quizglass_server.engines.generator.remote.control import AnyControlTexts
-from quizglass_server.engines.generator.remote.documents import ListedModel, ModelList, Properties, read, reason
+from quizglass_server.engines.generator.remote.documents import ListedModel, ModelList, Properties, Tokens, read, reason
 from quizglass_server.engines.generator.remote.openai import OpenAiClient
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, SettingsError
 
-MODELS, PROPERTIES = "/v1/models", "/props"
+MODELS, PROPERTIES, TOKENS = "/v1/models", "/props", "/tokenize"
+_BEGINNING = b'{"content": "", "add_special": true}'
+"""Asks for the tokens that every prompt begins with: llama-server adds them to texts, and not to lists of tokens."""
 _LOOK_S = 5.0
 """Seconds that a look at a server may take."""
 _TRY_S = 120.0
@@ -133,8 +135,9 @@ class RemoteServer:
         identity = _identity(listed)
         properties = await self._properties()
         if properties is not None:
+            begins = read(Tokens, await self._document(TOKENS, _BEGINNING), str(self.address)).tokens
             self._marker = properties.media_marker
-            self.client = self._native(properties)
+            self.client = self._native(properties, begins)
             identity = (*identity, "llama-server")
             context = properties.default_generation_settings.n_ctx
             sees = properties.modalities.vision
@@ -149,11 +152,12 @@ class RemoteServer:
         if isinstance(self.client, GeneratorClient):
             self.client.close()
 
-    async def _document(self, path: str) -> bytes:
+    async def _document(self, path: str, body: bytes = b"") -> bytes:
+        """What is there, or what is made of a body."""
         try:
             async with (
                 asyncio.timeout(_LOOK_S),
-                self._connections.request("GET", path) as response,
+                self._connections.request("POST" if body else "GET", path, body) as response,
             ):
                 content = await response.document()
         except TimeoutError:
@@ -187,10 +191,10 @@ class RemoteServer:
         except EngineFailed:
             return None
 
-    def _native(self, properties: Properties) -> GeneratorClient:
-        marker = properties.media_marker
-        any_ = AnyControlTexts(marker)
-        served = ServedModel(any_, any_, sees=properties.modalities.vision, marker=marker)
+    def _native(self, properties: Properties, begins: tuple[int, ...]) -> GeneratorClient:
+        marker, sees = properties.media_marker, properties.modalities.vision
+        any_, begin = AnyControlTexts(marker), properties.bos_token if begins else ""
+        served = ServedModel(any_, any_, sees=sees, marker=marker, begin=begin, begins=begins)
         return GeneratorClient(self._reached, served, ServerPlaces(max(1, properties.total_slots), _QUEUE))
 
     async def _tried(self, listed: ListedModel, identity: tuple[object, ...]) -> Facts:
