@@ -544,6 +544,8 @@ class RoleCapability:
     """Whether pictures are given to it; a generator of text alone answers from what was read and found in them."""
     notice: str = ""
     """Why it is slower than it could be on the server's machine, and what to do; empty when it is not."""
+    program: str = ""
+    """Which llama-server runs it on the server's machine, and where that comes from; empty for others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -448,20 +448,22 @@ class KnowledgeCapability(_message.Message):
     def __init__(self, backend: _Optional[str] = ..., ready: _Optional[bool] = ...) -> None: ...
 
 class RoleCapability(_message.Message):
-    __slots__ = ("role", "engine", "executor", "ready", "sees_pictures", "notice")
+    __slots__ = ("role", "engine", "executor", "ready", "sees_pictures", "notice", "program")
     ROLE_FIELD_NUMBER: _ClassVar[int]
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     EXECUTOR_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
     SEES_PICTURES_FIELD_NUMBER: _ClassVar[int]
     NOTICE_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
     role: str
     engine: str
     executor: str
     ready: bool
     sees_pictures: bool
     notice: str
-    def __init__(self, role: _Optional[str] = ..., engine: _Optional[str] = ..., executor: _Optional[str] = ..., ready: _Optional[bool] = ..., sees_pictures: _Optional[bool] = ..., notice: _Optional[str] = ...) -> None: ...
+    program: str
+    def __init__(self, role: _Optional[str] = ..., engine: _Optional[str] = ..., executor: _Optional[str] = ..., ready: _Optional[bool] = ..., sees_pictures: _Optional[bool] = ..., notice: _Optional[str] = ..., program: _Optional[str] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("max_frame_bytes", "max_frame_pixels", "max_question_chars", "max_history", "max_answer_tokens", "max_frame_aspect")

@@ -279,6 +279,12 @@ class LlamaGenerator:
         return self._process.notice
 
     @property
+    def program(self) -> str:
+        """The llama-server of this machine that runs the model, and where it comes from; empty without one."""
+        program = self._process.program if isinstance(self._process, GeneratorProcess) else None
+        return "" if program is None else program.named
+
+    @property
     def on_card(self) -> str:
         """What of the model is on a card of this machine, in words; empty without one."""
         return self._process.on_card if isinstance(self._process, GeneratorProcess) else ""

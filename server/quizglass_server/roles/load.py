@@ -88,6 +88,8 @@ class RoleStatus:
     """The longer side of the largest pictures it takes, in pixels; 0 where that does not matter."""
     notice: str = ""
     """Why it is slower than it could be, and what to do; empty when it is not."""
+    program: str = ""
+    """Which llama-server runs it on this machine, and where that comes from; empty for others."""
 
 
 class FilledRoles(ModelFiles, Protocol):
@@ -145,7 +147,8 @@ class LoadedModels(Models):
         model: Any = self.get(role)
         side = max((max(size) for size in part.sizes()), default=0)
         ready, notice = getattr(model, "ready", True), getattr(model, "notice", "")
-        return RoleStatus(role, part.engine, model.executor, ready, part.sees_pictures, side, notice)
+        program = model.program if isinstance(model, LlamaGenerator) else ""
+        return RoleStatus(role, part.engine, model.executor, ready, part.sees_pictures, side, notice, program)
 
 
 async def load_models(

@@ -72,6 +72,8 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     for role in found.roles:
         state = Text(f"{role.engine}, {role.executor}") if role.ready else Text(f"{role.engine}, not ready", "yellow")
         table.add_row(Text(plain(role.role), "dim"), state)
+        if role.program:
+            table.add_row("", Text(plain(role.program)))
         if role.notice:
             table.add_row("", Text(plain(role.notice), "yellow"))
     for name, value in found.limits.items():

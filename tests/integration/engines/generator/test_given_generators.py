@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from quizglass.values import Done
 from quizglass_client import AsyncClient, AsyncSession, ClientError
 from quizglass_server import app
 from quizglass_server.config.load import Settings, load_settings
+from quizglass_server.engines.generator.process import programs
+from quizglass_server.engines.generator.process.programs import SLOWER, Origin
 from quizglass_server.errors import BundleError, EngineFailed, QuizglassError, SettingsError
 from tests.support.engines.openai_server import Script, openai_server
 from tests.support.rpc_fakes import png
@@ -42,6 +45,33 @@ async def test_model_files_are_served_without_a_bundle(
         assert (generator.engine, generator.sees_pictures) == ("llama", True)
         assert capabilities.policies[0] == "none"
         assert capabilities.bundle.startswith("model-q8_0 ")
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [
+        (Origin.WHEEL, "llama-cpp-python "),
+        (Origin.PREBUILT, "xllamacpp 1.2"),
+        (Origin.NAMED, "llama-server, of the setting llama_server"),
+    ],
+)
+async def test_capabilities_say_where_the_program_comes_from(
+    starter_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: Origin, said: str
+) -> None:
+    compiled = programs.in_wheel()
+    assert compiled is not None
+    if origin is Origin.PREBUILT:
+        monkeypatch.setattr(programs, "in_wheel", lambda: None)
+        monkeypatch.setattr(programs, "prebuilt", lambda: replace(compiled, origin=origin, version="1.2"))
+    named = {"llama_server": compiled.command[0]} if origin is Origin.NAMED else {}
+    files = {"generator": starter_bundle / "generator" / "model-q8_0.gguf", "knowledge": tmp_path / "k", **named}
+    async with app.running(load_settings({**files, "port": 0})) as server, AsyncClient(server.address) as client:
+        roles = {role.role: role for role in (await client.capabilities()).roles}
+    assert roles["generator"].program.startswith(said)
+    assert roles["generator"].notice == (
+        f"runs llama-server of {said}: {SLOWER} (in the clone: make llama)" if origin is Origin.PREBUILT else ""
+    )
+    assert not any(role.program for name, role in roles.items() if name != "generator")
 
 
 async def test_model_files_stand_in_for_the_generator_of_a_bundle(starter_bundle: Path, tmp_path: Path) -> None:

@@ -45,10 +45,17 @@ class Program:
     """Whether it takes a Unix socket."""
 
     def __str__(self) -> str:
-        """As the log, the doctor and capabilities name it."""
+        """As the log and the doctor name it."""
         if self.origin is Origin.NAMED:
             return self.command[-1]
         return f"{self.origin.value} {self.version}".strip()
+
+    @property
+    def named(self) -> str:
+        """As clients are told, who learn no folder of this machine."""
+        if self.origin is Origin.NAMED:
+            return f"{Path(self.command[-1]).name}, of {self.origin.value}"
+        return str(self)
 
     @property
     def folder(self) -> Path:
