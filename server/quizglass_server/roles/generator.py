@@ -28,6 +28,7 @@ from quizglass_bundle.parts import ANSWER, LARGEST, GeneratorPart
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.containment import Containment
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
+from quizglass_server.engines.generator.checks.gguf_file import files_of
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
 from quizglass_server.engines.generator.process.card import CardRoom
 from quizglass_server.engines.generator.process.options import ProcessOptions
@@ -500,7 +501,7 @@ def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, optio
         projector=None if spec.projector is None else files.path(spec.projector),
         context=spec.context,
         stop=spec.stop,
-        threads=threads if files.path(spec.model).stat().st_size >= _TINY else 1,
+        threads=threads if _weigh(files.path(spec.model)) >= _TINY else 1,
         cores=usable_cores(),
         program=None if options.llama_server is None else find_program(options.llama_server),
         gpu_layers=options.gpu_layers,
@@ -508,6 +509,11 @@ def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, optio
         watch=WatchOptions(silent_s=options.generator_hang_s),
         breaker=BreakerOptions(deaths=options.generator_crashes, pause_s=options.generator_pause_s),
     )
+
+
+def _weigh(model: Path) -> int:
+    """Bytes of a model, which may be split into several files."""
+    return sum(file.stat().st_size for file in files_of(model) if file.is_file())
 
 
 def _state_key(spec: GeneratorPart, files: ModelFiles) -> str:

@@ -16,7 +16,7 @@ from quizglass_bundle.manifest import Manifest, Roles
 from quizglass_bundle.parts import GeneratorPart, ReaderPart
 from quizglass_server import __version__
 from quizglass_server.config.options import GivenOptions
-from quizglass_server.engines.generator.checks.gguf_file import GgufError, read_gguf
+from quizglass_server.engines.generator.checks.gguf_file import GgufError, read_model
 from quizglass_server.engines.generator.remote.server import Facts
 from quizglass_server.errors import SettingsError
 
@@ -136,7 +136,7 @@ def _prompts() -> dict[str, Path]:
 def _looked_into(path: Path, setting: str) -> tuple[str, int]:
     """A file's architecture, and for how many tokens it was trained; 0 where it does not say."""
     try:
-        found = read_gguf(path)
+        found = read_model(path)
     except GgufError as error:
         raise SettingsError(f"{setting}: {path} {error}") from None
     except OSError as error:

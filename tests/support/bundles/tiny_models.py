@@ -83,7 +83,9 @@ def _write_text(path: Path, random: np.random.Generator, context: int) -> None:
     _finish(writer)
 
 
-def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: str = "llama", words: int = 0) -> Path:
+def write_llama(
+    path: Path, template: str = "", *, begins: bool = False, kind: str = "llama", words: int = 0, split: int = 0
+) -> Path:
     """A text model of Llama's shape with random weights as GGUF, as others publish it.
 
     Args:
@@ -92,11 +94,15 @@ def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: s
         begins: whether its texts begin with a token of their own.
         kind: llama.cpp's name of the architecture.
         words: tokens beyond the usual ones, that no text is cut into.
+        split: tensors of each file, as llama.cpp splits large models; 0: one file has all.
+
+    Returns:
+        The file, or the first one.
     """
     random, head = np.random.default_rng(1), EMBEDDING // HEADS
     more = [f"word{number}" for number in range(words)]
     tokens = [*vocabulary(), *more]
-    writer = _text_model(path, kind, layers=1, context=512)
+    writer = _text_model(path, kind, layers=1, context=512, split=split)
     writer.add_rope_dimension_count(head)
     writer.add_vocab_size(len(tokens))
     _add_tokenizer(writer, "smollm", more)
@@ -114,12 +120,12 @@ def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: s
     for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
         writer.add_tensor(f"{name}.weight", np.ones(EMBEDDING, np.float32))
     _finish(writer)
-    return path
+    return min(path.parent.glob(f"{path.stem}-00001-of-*.gguf")) if split else path
 
 
-def _text_model(path: Path, kind: str, layers: int, context: int) -> gguf.GGUFWriter:
+def _text_model(path: Path, kind: str, layers: int, context: int, split: int = 0) -> gguf.GGUFWriter:
     """A file that says how large its model is."""
-    writer = gguf.GGUFWriter(path, kind)
+    writer = gguf.GGUFWriter(path, kind, split_max_tensors=split)
     writer.add_type(gguf.GGUFType.MODEL)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     writer.add_block_count(layers)

@@ -14,6 +14,7 @@ import pytest
 
 from quizglass_server.engines.generator.connection import HttpConnections
 from quizglass_server.engines.generator.process.breaker import BreakerOptions, BreakerState
+from quizglass_server.engines.generator.process.card import CardRoom, Device
 from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.programs import Origin, Program, find_program
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
@@ -291,6 +292,15 @@ async def test_over_loopback_others_are_refused_and_everything_else_is_the_same(
 async def test_a_model_that_needs_more_memory_than_there_is_is_refused_with_the_number(options: ProcessOptions) -> None:
     with pytest.raises(BundleError, match=r"needs about \d+\.\d GiB .* this machine has \d+\.\d"):
         await GeneratorProcess(replace(options, generator_cells=1 << 40)).start()
+
+
+async def test_what_a_card_holds_needs_no_memory_of_the_machine(options: ProcessOptions, tmp_path: Path) -> None:
+    there = CardRoom((Device("CUDA0", 1 << 62, 1 << 62),), 1.0, 0)
+    large = replace(fake(options, "sound", tmp_path), generator_cells=1 << 40, room=there)
+    async with started(large) as process:
+        assert process.on_card.startswith("3 of 3 layers on the card")
+    with pytest.raises(BundleError, match="needs about"):
+        await GeneratorProcess(replace(large, gpu_layers=1)).start()
 
 
 async def test_what_no_engine_can_do_is_refused(options: ProcessOptions, tmp_path: Path) -> None:

@@ -267,6 +267,14 @@ async def test_labels_are_weighed_however_unlikely_they_are_and_however_large_th
         assert pair[0] / pair[1] == pytest.approx(max(weighed) / min(weighed), rel=1e-3)
 
 
+async def test_a_model_in_several_files_is_served_by_the_name_of_the_first(tmp_path: Path) -> None:
+    said = []
+    for model in (write_llama(tmp_path / "one.gguf"), write_llama(tmp_path / "model.gguf", split=5)):
+        async with started(ProcessOptions(model, None, 512)) as process:
+            said.append(await texts(process))
+    assert said[0] == said[1] != []
+
+
 async def test_a_closed_process_is_gone_and_says_so(options: ProcessOptions) -> None:
     process = GeneratorProcess(options)
     await process.start()

@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.engines.generator.checks import known_model
-from quizglass_server.engines.generator.checks.gguf_file import GgufError, read_gguf
+from quizglass_server.engines.generator.checks.gguf_file import GgufError, GgufFile, files_of, read_gguf, read_model
 from quizglass_server.engines.generator.checks.weights import cache_bytes, examined
+from quizglass_server.engines.generator.process.card import needs
 from quizglass_server.errors import BundleError
+from tests.support.bundles.tiny_models import write_llama
 
 KNOWN = known_model.gguf()
 
@@ -49,7 +51,50 @@ def test_what_the_package_writes_is_read(tmp_path: Path) -> None:
     assert head.strings("tokenizer.ggml.tokens") == ["a", "é", ""]
     (tensor,) = head.tensors
     assert (tensor.name, tensor.shape) == ("w", (64, 3))
-    assert cache_bytes(head, 10) == 2 * 2 * 2 * 32 * 10
+    assert cache_bytes(head, 10) == 2 * (1 + 2) * 32 * 10
+
+
+@pytest.mark.parametrize(
+    ("values", "heads"),
+    [
+        ({"attention.head_count_kv": [0, 0, 8, 0], "attention.key_length": 64, "attention.value_length": 64}, 8),
+        ({"attention.head_count_kv": 8, "full_attention_interval": 4}, 8),
+        ({"attention.head_count": [32, 32, 0, 32], "attention.head_count_kv": [8, 8, 0, 4]}, 20),
+        ({}, 4 * 32),
+    ],
+    ids=["of few layers", "of every fourth", "with heads that differ", "as many as heads"],
+)
+def test_only_layers_that_attend_have_a_cache(values: dict[str, int | list[int]], heads: int) -> None:
+    usual = {"block_count": 4, "embedding_length": 32 * 64, "attention.head_count": 32, **values}
+    head = GgufFile({"general.architecture": "m", **{f"m.{key}": value for key, value in usual.items()}}, (), 0)
+    assert cache_bytes(head, 10) == 2 * heads * (64 + 64) * 10
+
+
+def test_a_model_in_several_files_counts_as_one(tmp_path: Path) -> None:
+    one, first = write_llama(tmp_path / "one.gguf"), write_llama(tmp_path / "model.gguf", split=5)
+    files = files_of(first)
+    assert len(files) == 3
+    split, whole = read_model(first), read_gguf(one)
+    assert split.whole == sum(file.stat().st_size for file in files) > whole.size
+    assert sum(needs(first, None, 64, 512).layers) == pytest.approx(sum(needs(one, None, 64, 512).layers), abs=512)
+    assert examined(first, None, 64).needed == examined(one, None, 64).needed + split.whole - whole.size
+
+
+def test_what_is_wrong_with_a_model_in_several_files_is_said(tmp_path: Path) -> None:
+    first = write_llama(tmp_path / "model.gguf", split=5)
+    _, second, third = files_of(first)
+    with pytest.raises(BundleError, match=r"is file 2 of 3 of a model; name the first one, model-00001-of-00003\.gguf"):
+        examined(second, None, 64)
+    kept = third.read_bytes()
+    third.write_bytes(kept[:100])
+    with pytest.raises(BundleError, match=r"goes with model-00003-of-00003\.gguf, which is cut off"):
+        examined(first, None, 64)
+    third.unlink()
+    with pytest.raises(BundleError, match=r"model-00003-of-00003\.gguf is not beside it"):
+        examined(first, None, 64)
+    other = first.rename(tmp_path / "downloaded.gguf")
+    with pytest.raises(BundleError, match=r"is the first of 3 files .* end with -00001-of-00003\.gguf"):
+        examined(other, None, 64)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ of ggml's `docs/gguf.md`, versions 2 and 3.
 from __future__ import annotations
 
 import mmap
+import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -22,6 +23,8 @@ _MOST_HEAD, _MOST_ITEMS = 256 << 20, 1 << 23
 file may have holes, and so say that it is far larger than what was sent."""
 _MOST_DIMENSIONS = 4
 _DEFAULT_ALIGNMENT = 32
+_ONE_OF_SEVERAL = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
+"""How llama.cpp names the files of a model that it has split."""
 Scalar = str | int | float | bool
 Value = Scalar | list[str] | list[int] | list[float] | list[bool]
 
@@ -50,6 +53,13 @@ class GgufFile:
     tensors: tuple[GgufTensor, ...]
     size: int
     """Bytes of the whole file."""
+    more: tuple[GgufFile, ...] = ()
+    """Heads of the other files of a model that is split."""
+
+    @property
+    def whole(self) -> int:
+        """Bytes of the model, in all its files."""
+        return self.size + sum(each.size for each in self.more)
 
     @property
     def architecture(self) -> str:
@@ -91,6 +101,51 @@ def read_gguf(path: Path) -> GgufFile:
                 raise GgufError(f"is cut off after {len(content)} bytes; copy it again") from None
             except UnicodeDecodeError:
                 raise GgufError("has a key or text that is not UTF-8; convert it again") from None
+
+
+def read_model(path: Path) -> GgufFile:
+    """The head of a model, with those of its other files where it is split.
+
+    Args:
+        path: the file, or the first of several.
+
+    Raises:
+        GgufError: as `read_gguf`; or it is another than the first of several, or one of the others is missing.
+        OSError: it cannot be read.
+    """
+    first = read_gguf(path)
+    count = first.number("split.count", 1)
+    if count <= 1:
+        return first
+    files = files_of(path)
+    number = first.number("split.no") + 1
+    if number > 1:
+        named = f", {files[0].name}" if len(files) == count else ""
+        raise GgufError(f"is file {number} of {count} of a model; name the first one{named}")
+    if len(files) != count or files[0] != path:
+        raise GgufError(
+            f"is the first of {count} files of a model, and their names end with -00001-of-{count:05}.gguf and so on; "
+            "give it its name again"
+        )
+    return replace(first, more=tuple(map(_further, files[1:])))
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """A model's files by their names: one, or all of a split one in their order."""
+    found = _ONE_OF_SEVERAL.fullmatch(path.name)
+    if found is None:
+        return (path,)
+    begin, _, count = found.groups()
+    return tuple(path.with_name(f"{begin}-{number:05}-of-{count}.gguf") for number in range(1, int(count) + 1))
+
+
+def _further(path: Path) -> GgufFile:
+    try:
+        return read_gguf(path)
+    except FileNotFoundError:
+        raise GgufError(f"is one of several files, and {path.name} is not beside it; copy that too") from None
+    except GgufError as error:
+        raise GgufError(f"goes with {path.name}, which {error}") from None
 
 
 class _GgufReader:

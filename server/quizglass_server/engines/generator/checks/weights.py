@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from quizglass_server.engines.generator.checks.gguf_file import GgufError, GgufFile, read_gguf
+from quizglass_server.engines.generator.checks.gguf_file import GgufError, GgufFile, read_model
 from quizglass_server.engines.generator.control_tokens import ControlTexts, added_texts, control_texts
 from quizglass_server.errors import BundleError
 from quizglass_server.scheduling.cores import cgroup_values
@@ -26,6 +26,8 @@ class Weights:
     added: ControlTexts
     texts: frozenset[str]
     """Every text that may be parsed as a special token."""
+    needed: int
+    """Bytes of memory, without a card."""
 
 
 def examined(model: Path, projector: Path | None, cells: int) -> Weights:
@@ -37,7 +39,7 @@ def examined(model: Path, projector: Path | None, cells: int) -> Weights:
         cells: of the KV cache that it is to have.
 
     Raises:
-        BundleError: one is no GGUF, is cut off, is of another kind, or both need more memory than there is.
+        BundleError: one is no GGUF, is cut off, or is of another kind.
     """
     text = _read(model)
     if text.architecture == _PROJECTOR:
@@ -47,25 +49,40 @@ def examined(model: Path, projector: Path | None, cells: int) -> Weights:
     seen = None if projector is None else _read(projector)
     if projector is not None and seen is not None and seen.architecture != _PROJECTOR:
         raise BundleError(f"{projector.name}: is no projector but a model ({seen.architecture}); name its mmproj file")
-    needed = text.size + (seen.size if seen is not None else 0) + cache_bytes(text, cells) + _SCRATCH
+    needed = text.whole + (seen.whole if seen is not None else 0) + cache_bytes(text, cells) + _SCRATCH
+    tokens, types = text.strings("tokenizer.ggml.tokens"), text.numbers("tokenizer.ggml.token_type")
+    texts = frozenset(control_texts(tokens, types))
+    return Weights(ControlTexts(texts), ControlTexts(added_texts(tokens, types)), texts, needed)
+
+
+def check_memory(model: Path, needed: int, cells: int) -> None:
+    """See that a model fits the memory before it is loaded.
+
+    Args:
+        model: the text model, for the message.
+        needed: bytes, without those that a card takes.
+        cells: of its KV cache, for the message.
+
+    Raises:
+        BundleError: it needs more than there is.
+    """
     if needed > (there := memory_bytes()):
         raise BundleError(
             f"{model.name}: needs about {needed / _GIB:.1f} GiB with {cells} cells of cache, and this machine has "
             f"{there / _GIB:.1f}; take a smaller model or quantisation, or fewer --generator-cells"
         )
-    tokens, types = text.strings("tokenizer.ggml.tokens"), text.numbers("tokenizer.ggml.token_type")
-    texts = frozenset(control_texts(tokens, types))
-    return Weights(ControlTexts(texts), ControlTexts(added_texts(tokens, types)), texts)
 
 
 def cache_bytes(model: GgufFile, cells: int) -> int:
-    """Bytes of the KV cache, in 16 bits, as far as the file says."""
+    """Bytes of the KV cache, in 16 bits, as far as the file says: layers that attend to nothing have none."""
     name = model.architecture
-    layers, heads = model.number(f"{name}.block_count"), max(model.number(f"{name}.attention.head_count", 1), 1)
-    shared = max(model.numbers(f"{name}.attention.head_count_kv"), default=heads)
-    side = model.number(f"{name}.embedding_length") // heads
+    layers, heads = model.number(f"{name}.block_count"), model.numbers(f"{name}.attention.head_count") or [1]
+    shared = model.numbers(f"{name}.attention.head_count_kv") or heads
+    every = max(1, model.number(f"{name}.full_attention_interval", 1))
+    number = sum(shared[:layers]) if len(shared) > 1 else shared[0] * (layers // every)
+    side = model.number(f"{name}.embedding_length") // max(1, *heads)
     wide = model.number(f"{name}.attention.key_length", side) + model.number(f"{name}.attention.value_length", side)
-    return 2 * layers * shared * wide * cells
+    return 2 * number * wide * cells
 
 
 def memory_bytes() -> int:
@@ -79,7 +96,7 @@ def memory_bytes() -> int:
 
 def _read(path: Path) -> GgufFile:
     try:
-        return read_gguf(path)
+        return read_model(path)
     except GgufError as error:
         raise BundleError(f"{path.name}: {error}") from None
     except (OSError, ValueError) as error:  # an empty file cannot be mapped

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quizglass_server.engines.generator.checks.gguf_file import GgufFile, read_gguf
+from quizglass_server.engines.generator.checks.gguf_file import GgufFile, read_model
 from quizglass_server.engines.generator.checks.weights import cache_bytes
 from quizglass_server.engines.generator.process.programs import Origin, Program
 from quizglass_server.errors import SettingsError
@@ -100,6 +100,8 @@ class CardPlan:
     """What does not fit, with the numbers; empty where everything does."""
     device: str = ""
     """The card that was named, as llama-server names it; empty: all there are."""
+    spared: int = 0
+    """Bytes of weights and cache that the machine's memory does not have to hold."""
 
     @property
     def flags(self) -> list[str]:
@@ -161,16 +163,17 @@ def needs(model: Path, projector: Path | None, cells: int, batch: int) -> CardNe
     Raises:
         OSError, ValueError: a file cannot be read.
     """
-    text = read_gguf(model)
+    text = read_model(model)
     layers = [0] * (text.number(f"{text.architecture}.block_count") + 1)
-    for name, size in _tensor_sizes(text):
+    sizes = {name: size for file in (text, *text.more) for name, size in _tensor_sizes(file)}
+    for name, size in sizes.items():
         found = _LAYER.match(name)
         if found is not None and int(found[1]) < len(layers) - 1:
             layers[int(found[1])] += size
         elif name != _INPUT:
             layers[-1] += size
-    if not any(tensor.name == "output.weight" for tensor in text.tensors):  # tied: a copy of the input's
-        layers[-1] += dict(_tensor_sizes(text)).get(_INPUT, 0)
+    if "output.weight" not in sizes:  # tied: a copy of the input's
+        layers[-1] += sizes.get(_INPUT, 0)
     cache = cache_bytes(text, cells) // max(1, len(layers) - 1)
     words = len(text.strings("tokenizer.ggml.tokens"))
     return CardNeeds(
@@ -220,7 +223,8 @@ def plan(needed: CardNeeds, there: CardRoom, wanted: int = AUTO) -> CardPlan:
             f"{most / _GIB:.1f} can be taken ({there}); take a smaller quantisation, fewer --generator-cells, or a "
             "larger --gpu-memory"
         )
-    return CardPlan(layers, whole, projector, taken, notice, there.devices[0].name if there.named else "")
+    device = there.devices[0].name if there.named else ""
+    return CardPlan(layers, whole, projector, taken, notice, device, max(0, taken - needed.work))
 
 
 def _tensor_sizes(file: GgufFile) -> list[tuple[str, int]]:

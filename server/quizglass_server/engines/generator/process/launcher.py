@@ -20,7 +20,7 @@ from quizglass_server.descriptors import Reserve
 from quizglass_server.engines.generator.checks import known_model
 from quizglass_server.engines.generator.checks.machine import machine
 from quizglass_server.engines.generator.checks.proof import Nonsense, judge, questions
-from quizglass_server.engines.generator.checks.weights import Weights, examined
+from quizglass_server.engines.generator.checks.weights import Weights, check_memory, examined
 from quizglass_server.engines.generator.client import GeneratorClient, ServedModel
 from quizglass_server.engines.generator.connection import Address
 from quizglass_server.engines.generator.control_tokens import ControlTexts
@@ -165,7 +165,7 @@ class Launcher:
             restore: directory of saved slots.
 
         Raises:
-            BundleError: a model file cannot be loaded.
+            BundleError: a model file cannot be loaded, or needs more memory than there is.
             EngineFailed: the process died or did not answer while loading, or computes nonsense, or there is none.
             SettingsError: the program that was named cannot be started, or the card has no room for the layers that
                 were asked for.
@@ -175,6 +175,8 @@ class Launcher:
         self.program = options.program or find_program()
         weights = await asyncio.to_thread(examined, options.model, options.projector, options.cells)
         self.on_card = await asyncio.to_thread(options.card_plan)
+        spared = self.on_card.spared if self.on_card else 0
+        check_memory(options.model, weights.needed - spared, options.cells)
         try:
             return await self._proved_life(weights, restore)
         except CpuFault as fault:
