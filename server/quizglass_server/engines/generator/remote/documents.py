@@ -107,7 +107,7 @@ class Properties(BaseModel):
     bos_token: Annotated[str, _or(str)] = ""
 
 
-class Tokens(BaseModel):
+class TokenList(BaseModel):
     """What llama-server cuts a text into."""
 
     tokens: tuple[int, ...]

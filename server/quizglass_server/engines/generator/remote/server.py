@@ -26,7 +26,7 @@ from quizglass_server.engines.generator.prompt import (
     Urgency,
 )
 from quizglass_server.engines.generator.remote.control import AnyControlTexts
-from quizglass_server.engines.generator.remote.documents import ListedModel, ModelList, Properties, Tokens, read, reason
+from quizglass_server.engines.generator.remote.documents import ListedModel, ModelList, Properties, TokenList, read, reason
 from quizglass_server.engines.generator.remote.openai import OpenAiClient
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, SettingsError
 
@@ -135,7 +135,7 @@ class RemoteServer:
         identity = _identity(listed)
         properties = await self._properties()
         if properties is not None:
-            begins = read(Tokens, await self._document(TOKENS, _BEGINNING), str(self.address)).tokens
+            begins = read(TokenList, await self._document(TOKENS, _BEGINNING), str(self.address)).tokens
             self._marker = properties.media_marker
             self.client = self._native(properties, begins)
             identity = (*identity, "llama-server")
