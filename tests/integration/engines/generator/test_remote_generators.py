@@ -218,6 +218,21 @@ async def test_another_server_takes_over_until_something_was_written() -> None:
                 await written(generators)
 
 
+async def test_a_server_that_lets_a_deadline_pass_in_silence_is_asked_after_the_others() -> None:
+    """As one whose engine hangs, and whose door still opens."""
+    first, second = Script(words=("first",)), Script(words=("second",))
+    with openai_server(first) as one, openai_server(second) as other:
+        async with reached(one, other) as generators:
+            assert await written(generators) == ("first", "stop")
+            first.fault = "silence"
+            with pytest.raises(BudgetExceeded):
+                await written(generators, urgency=Urgency(deadline=time.monotonic() + 0.2))
+            assert await written(generators) == ("second", "stop")
+            second.fault = "status 500"
+            first.fault = ""
+            assert await written(generators) == ("first", "stop")
+
+
 async def test_a_server_that_is_gone_is_not_asked_until_it_is_back() -> None:
     script = Script()
     with openai_server(script) as port:

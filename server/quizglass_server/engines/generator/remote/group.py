@@ -21,9 +21,11 @@ from quizglass_server.engines.generator.client import GeneratorClient
 from quizglass_server.engines.generator.connection import Address
 from quizglass_server.engines.generator.prompt import TURN, Constraint, Finished, Part, Piece, Urgency, Usage
 from quizglass_server.engines.generator.remote.server import Facts, RemoteServer
-from quizglass_server.errors import EngineFailed, EngineLost, Overloaded, QuizglassError, SettingsError
+from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded, QuizglassError, SettingsError
 
 _LOOK_EVERY_S = 5.0
+_BEHIND_S = 60.0
+"""Seconds for which one that let a deadline pass without a word is asked after the others."""
 _SAME_S = 1.0
 """Seconds within which no server is replaced: a model takes longer to load."""
 logger = logging.getLogger(__name__)
@@ -105,6 +107,9 @@ class RemoteGenerators:
                             begun = True
                             yield item
                 return
+            except BudgetExceeded:
+                _put_behind(server)
+                raise
             except (EngineLost, EngineFailed, Overloaded) as error:
                 if begun:
                     raise
@@ -167,13 +172,17 @@ class RemoteGenerators:
                 with self._counted(server):
                     await self._look_again(server)
                     return await ask(server)
+            except BudgetExceeded:
+                _put_behind(server)
+                raise
             except (EngineLost, EngineFailed, Overloaded) as error:
                 refusal = error
         raise refusal or EngineLost("no generator can be reached")
 
     def _by_load(self) -> list[RemoteServer]:
-        """Those that can be asked, the least busy first, of equals the one that is named first."""
-        return sorted((server for server in self._servers if server.up), key=lambda server: server.running)
+        """Those that can be asked, the least busy first, of equals the one that is named first; silent ones last."""
+        now, up = monotonic(), (server for server in self._servers if server.up)
+        return sorted(up, key=lambda server: (server.behind_until > now, server.running))
 
     @contextmanager
     def _counted(self, server: RemoteServer) -> Iterator[None]:
@@ -236,6 +245,10 @@ class RemoteGenerators:
         else:
             logger.info("a generator is asked", extra={"generator": str(server.address)})
         self.on_change()
+
+
+def _put_behind(server: RemoteServer) -> None:
+    server.behind_until = monotonic() + _BEHIND_S
 
 
 def _lost(facts: Facts) -> Iterator[str]:

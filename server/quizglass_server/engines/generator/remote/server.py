@@ -92,6 +92,8 @@ class RemoteServer:
         """Why it is not asked; empty while it is."""
         self.running = 0
         """Requests that it works on."""
+        self.behind_until = 0.0
+        """`time.monotonic()` until which others are asked before it, since it let a deadline pass in silence."""
         self.client: OpenAiClient | GeneratorClient | None = None
         self.looked = 0.0
         """`time.monotonic()` of when it was last seen to be what it is."""
