@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -19,7 +20,7 @@ from quizglass_server.engines.generator.process.supervisor import GeneratorProce
 from quizglass_server.engines.generator.prompt import Finished, Part, PicturePart, Piece, TextPart
 from quizglass_server.errors import EngineFailed
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH
-from tests.support.engines.generator_process import until
+from tests.support.engines.generator_process import fake_program, until
 
 PICTURE = PicturePart(b"p" * 32, WIDTH, HEIGHT, bytes(range(256)) * (WIDTH * HEIGHT * 3 // 256))
 PROMPT: list[Part] = [
@@ -118,6 +119,16 @@ async def test_a_state_that_kills_its_process_is_left_out(
     monkeypatch.setattr(Launcher, "launch", deadly)
     async with run(options, tmp_path) as process:
         assert (await answer(process))[0] == texts
+    assert "saved state is left out" in caplog.text
+
+
+async def test_a_process_that_dies_while_it_takes_its_state_up_is_started_without(
+    options: ProcessOptions, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with run(options, tmp_path) as process:
+        await answer(process)
+    async with run(replace(options, program=fake_program("restored", tmp_path)), tmp_path) as process:
+        assert (await answer(process))[0] == ["a", "b"]
     assert "saved state is left out" in caplog.text
 
 

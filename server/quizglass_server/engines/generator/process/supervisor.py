@@ -204,7 +204,7 @@ class GeneratorProcess:
             return await self._launch()
         try:
             return await self._launch(saved)
-        except EngineFailed as error:
+        except (EngineFailed, EngineLost) as error:
             logger.warning("the generator's saved state is left out: %s", error.message)
             return await self._launch()
         finally:
