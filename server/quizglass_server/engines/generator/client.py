@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
@@ -48,7 +49,7 @@ from quizglass_server.engines.generator.prompt import (
 )
 from quizglass_server.engines.generator.prompt_text import composed, with_markers
 from quizglass_server.engines.generator.sampling import TEMPERATURE
-from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost
+from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded
 from quizglass_server.scheduling.clock import charge_engine
 from quizglass_server.scheduling.ledger import handed, text_size
 
@@ -67,8 +68,13 @@ _USUAL = {
 _ASKED = {"type": "text", "text": "?"}
 _GARBAGE = "the generator failed: what it sends is no answer"
 _MOST_MESSAGE = 500
+_FULL = "Context size has been exceeded"
+"""What llama-server ends all requests with when they need more cells together than its cache has."""
+_SOON_S = 0.5
+"""Retry delay of an answer that was ended so that others could go on."""
 _TEMPLATES = 512
 _HELD = "slots.json"
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Json = Mapping[str, Any]
 
@@ -299,25 +305,54 @@ class GeneratorClient:
             body: what is asked for.
             urgency: how soon.
             head: tokens behind the prompt, of the answer.
+
+        Raises:
+            Overloaded: others needed too much memory beside it after it had begun to answer; before that, it is
+                asked again.
         """
         self._check(prompt)
         self.calls += 1
+        written = False
         try:
             asked = await self._asking(self._begun(prompt), head)
-            async with self._places.taken_by(prompt, urgency) as slot:
-                with self.pulse.counted():
-                    handed("generator", sum(map(_size, prompt)))
-                    whole = {**_USUAL, **body, "prompt": asked, "id_slot": slot.number}
-                    whole |= {"cache_prompt": False} if slot.fresh else {}
-                    async with aclosing(self._events(whole, urgency.deadline)) as events:
-                        with _charged_if_left() as ended:
-                            async for event in events:
-                                slot.fresh = False
-                                if event.get("stop"):
-                                    ended()
-                                yield event
+            for again in (False, True):
+                try:
+                    async with aclosing(self._in_slot(prompt, body, urgency, asked)) as events:
+                        async for event in events:
+                            written = written or "completion_probabilities" in event
+                            yield event
+                    return
+                except _MemoryFull as error:
+                    self._have_fewer()
+                    if written or again:
+                        raise Overloaded(error.message, _SOON_S) from None
         finally:
             self.calls -= 1
+
+    def _have_fewer(self) -> None:
+        """Send fewer requests at once from now on."""
+        if self._places.narrow():
+            logger.warning(
+                "requests at once needed more memory than the generator has: from now on fewer of them run together; "
+                "for more, raise generator_cells or lower generator_batch"
+            )
+
+    async def _in_slot(
+        self, prompt: Sequence[Part], body: Json, urgency: Urgency, asked: Any
+    ) -> AsyncGenerator[Json, None]:
+        """The same, once there is a slot; raises _MemoryFull where requests at once need too much memory."""
+        async with self._places.taken_by(prompt, urgency) as slot:
+            with self.pulse.counted():
+                handed("generator", sum(map(_size, prompt)))
+                whole = {**_USUAL, **body, "prompt": asked, "id_slot": slot.number}
+                whole |= {"cache_prompt": False} if slot.fresh else {}
+                async with aclosing(self._events(whole, urgency.deadline)) as events:
+                    with _charged_if_left() as ended:
+                        async for event in events:
+                            slot.fresh = False
+                            if event.get("stop"):
+                                ended()
+                            yield event
 
     def _begun(self, prompt: Sequence[Part]) -> Sequence[Part]:
         """The prompt without the token that the server begins it with."""
@@ -445,6 +480,10 @@ class GeneratorClient:
             raise EngineFailed("the generator failed: what it sends is no HTTP response") from error
 
 
+class _MemoryFull(EngineFailed):
+    """Requests needed more of the cache together than there is; all of them were ended."""
+
+
 class _Pulse:
     """When the server was last heard while requests were under way."""
 
@@ -547,6 +586,8 @@ def _raise(event: Json, status: int, *, constrained: bool) -> NoReturn:
     error = error if isinstance(error, dict) else {}
     message = str(error.get("message", f"status {status}"))[:_MOST_MESSAGE]
     code = error.get("code", status)
+    if message.startswith(_FULL):
+        raise _MemoryFull("requests at once needed more memory than the generator has; ask again")
     if constrained and any(word in message for word in ("grammar", "sampler", "parse")):
         raise ConstraintUnusable(f"the grammar cannot be used: {message}")
     if code == HTTPStatus.BAD_REQUEST:

@@ -86,11 +86,14 @@ class ServerPlaces:
     Args:
         slots: requests that it works on together.
         queue: most that wait beyond that.
+        whole: requests for which the server's memory is large enough whatever their length.
     """
 
-    def __init__(self, slots: int, queue: int) -> None:
+    def __init__(self, slots: int, queue: int, whole: int = 1) -> None:
         self.slots = tuple(Slot(number) for number in range(slots))
         self._queue = queue
+        self._whole = max(1, whole)
+        self._most = slots
         self._waiting: list[tuple[_Order, _Waiting]] = []
         self._numbers = count(1)
         self._usual_s = 0.0
@@ -115,6 +118,12 @@ class ServerPlaces:
         finally:
             self._usual_s += _RECENT * (monotonic() - began - self._usual_s)
             self._give_back(slot)
+
+    def narrow(self) -> bool:
+        """Have no more at once from now on than memory is surely large enough for; whether that are fewer."""
+        fewer = self._whole < self._most
+        self._most = min(self._most, self._whole)
+        return fewer
 
     def forget(self) -> tuple[Slot, ...]:
         """Nothing of the current client's tenant is held any more; gives the slots that held something."""
@@ -169,7 +178,7 @@ class ServerPlaces:
         for order, waiting in sorted(self._waiting, key=itemgetter(0)):
             if waiting.slot.done():
                 continue
-            free = [slot for slot in self.slots if not slot.busy]
+            free = [slot for slot in self.slots if not slot.busy] if self.taken < self._most else []
             behind = waiting.background and not waiting.ahead
             vain = not free or (behind and any(slot.turn for slot in self.slots))
             if vain or self._is_being_read(waiting, free):

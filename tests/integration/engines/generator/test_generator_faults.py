@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +20,11 @@ from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.programs import Origin, Program, find_program
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
 from quizglass_server.engines.generator.process.watch import WatchOptions
-from quizglass_server.engines.generator.prompt import Finished, Piece, PromptRefused, Urgency
+from quizglass_server.engines.generator.prompt import Finished, Part, Piece, PromptRefused, TextPart, Urgency
 from quizglass_server.errors import BudgetExceeded, BundleError, EngineFailed, EngineLost, Overloaded
 from tests.support.bundles.tiny_models import write_generator
 from tests.support.engines.generator_process import (
+    CONTEXT,
     LONG,
     PATIENCE_S,
     PROMPT,
@@ -202,6 +204,38 @@ async def test_more_requests_than_may_wait_are_refused_and_the_others_answered(o
         ends = await asyncio.gather(*waiting, return_exceptions=True)
         assert all(isinstance(end, Overloaded) or end == expected for end in ends)
         assert sum(end == expected for end in ends) >= 2
+
+
+async def tokens(process: GeneratorProcess, most: int, prompt: Sequence[Part]) -> int:
+    """How many tokens an answer has."""
+    *_, end = [item async for item in (await process.client()).generate(prompt, most)]
+    assert isinstance(end, Finished)
+    return end.usage.generated_tokens
+
+
+async def test_requests_that_need_more_memory_together_than_there_is_are_all_answered(options: ProcessOptions) -> None:
+    prompts = [[PROMPT[0], TextPart(f"{number} " + "and more " * 40, trusted=False)] for number in range(8)]
+    async with started(replace(options, context=512, generator_cells=512)) as process:
+        for _ in range(3):
+            assert await asyncio.gather(*(tokens(process, 1, prompt) for prompt in prompts)) == [1] * 8
+
+
+async def test_an_answer_that_is_ended_for_want_of_memory_says_that_it_may_be_asked_again(
+    options: ProcessOptions, caplog: pytest.LogCaptureFixture
+) -> None:
+    small = replace(options, generator_cells=CONTEXT)
+    async with started(small) as process:
+        first = (await process.client()).generate(PROMPT, LONG)
+        for _ in range(200):
+            await anext(first)
+        other = [PROMPT[0], TextPart("and more " * (LONG // 9), trusted=False)]
+        second = asyncio.create_task(tokens(process, 60, other))
+        with pytest.raises(Overloaded, match="ask again") as ended:
+            await drain(first)
+        assert ended.value.retry_after_s is not None
+        assert await second == 60
+        assert await asyncio.gather(*(tokens(process, 60, other) for _ in range(3))) == [60] * 3
+    assert "fewer of them run together" in caplog.text
 
 
 def fake(options: ProcessOptions, mode: str, folder: Path, **changed: Any) -> ProcessOptions:

@@ -48,6 +48,10 @@ _OF_PROJECTORS = re.compile("mmproj|mtmd|clip")
 _FAULTS = frozenset({signal.SIGILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP})
 """Signals by which a process ends that runs instructions which this CPU does not have, or which compute nonsense."""
 _REMEDY = 'install a llama.cpp for every CPU, see docs/operations.md, "When the generator does not suit the CPU"'
+_NO_MEMORY = (
+    "the system ends processes like that when memory is short: take a smaller model or quantisation, or fewer "
+    "--generator-cells, or allow this server more memory"
+)
 _NOTHING = ServedModel(ControlTexts(()), ControlTexts(()))
 logger = logging.getLogger(__name__)
 
@@ -314,7 +318,7 @@ class Launcher:
             raise
         log = LogTail()
         reading = asyncio.create_task(log.read(process.output), name="generator log")
-        places = ServerPlaces(options.generator_batch, options.generator_queue)
+        places = ServerPlaces(options.generator_batch, options.generator_queue, options.cells // options.context)
         return Life(process, GeneratorClient(address, _NOTHING, places), folder, lock, reading, log, threads, held)
 
     async def _serving(self, life: Life, weights: Weights | None, patience_s: float) -> None:
@@ -374,7 +378,8 @@ class Launcher:
             projector = self._options.projector
             blamed = name if projector is None or not _OF_PROJECTORS.search(reason) else projector.name
             return BundleError(f"{blamed}: llama.cpp cannot load this model: {reason}")
-        return EngineFailed(f"{name}: the generator process died while {doing} ({exit_words(status)}); see the log")
+        hint = _NO_MEMORY if status == -signal.SIGKILL else "see the log"
+        return EngineFailed(f"{name}: the generator process died while {doing} ({exit_words(status)}); {hint}")
 
 
 def _held(program: Path, listens: Listens) -> Containment | None:

@@ -26,7 +26,14 @@ from quizglass_server.engines.generator.prompt import (
     Urgency,
 )
 from quizglass_server.engines.generator.remote.control import AnyControlTexts
-from quizglass_server.engines.generator.remote.documents import ListedModel, ModelList, Properties, TokenList, read, reason
+from quizglass_server.engines.generator.remote.documents import (
+    ListedModel,
+    ModelList,
+    Properties,
+    TokenList,
+    read,
+    reason,
+)
 from quizglass_server.engines.generator.remote.openai import OpenAiClient
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, SettingsError
 
