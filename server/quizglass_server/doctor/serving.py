@@ -24,6 +24,7 @@ from quizglass_server.doctor.engines import executors
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.doctor.sources import sources
 from quizglass_server.domain.sound import SPEECH_ROLES
+from quizglass_server.engines.generator.checks.gguf_file import files_of
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.engines.onnx.session import available_providers
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
@@ -37,6 +38,7 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.session.dialogue.keys import load_keys
 
 _MOST_NAMED = 6
+_GGUF = ".gguf"
 SPEECH_S = 60.0
 """Seconds that a speech server may take to load its models."""
 _EVERY = {"0.0.0.0", "::"}  # noqa: S104  # compared with, not bound
@@ -215,8 +217,11 @@ def _named(parts: Iterable[Iterable[str]]) -> str:
 
 
 def model_bytes(bundle: Bundle) -> int:
-    """Bytes of all files of a bundle: about what its models take in memory, without caches."""
-    return sum(entry.bytes for entry in bundle.manifest.files.values())
+    """Bytes of all files of a bundle: about what its models take in memory, without caches. A generator that the
+    settings give counts in place of the bundle's own."""
+    given = [each for name, path in bundle.given.items() if name.endswith(_GGUF) for each in files_of(path)]
+    own = (entry.bytes for name, entry in bundle.manifest.files.items() if not (bundle.given and name.endswith(_GGUF)))
+    return sum(own) + sum(file.stat().st_size for file in given)
 
 
 async def models(bundle: Bundle, settings: Settings, elsewhere: RemoteGenerators | None = None) -> list[Finding]:

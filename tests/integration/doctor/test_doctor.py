@@ -14,6 +14,7 @@ import pytest
 
 from quizglass_server.knowledge.database.schema import FILE
 from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_models import write_llama
 from tests.support.knowledge.stores import add, another
 
 _LONG_S = 300
@@ -43,6 +44,17 @@ def test_it_starts_the_models_once_and_says_what_runs_them(bundle: Path, tmp_pat
     assert findings["ONNX Runtime"]["text"].startswith("offers ")
     assert findings["llama.cpp"]["values"]["in_use"]
     assert not (tmp_path / "knowledge").exists()
+
+
+def test_memory_is_counted_for_the_generator_that_is_named_and_not_for_the_bundles_own(
+    bundle: Path, tmp_path: Path
+) -> None:
+    files = json.loads((bundle / "manifest.json").read_text())["files"]
+    others = sum(entry["bytes"] for name, entry in files.items() if not name.endswith(".gguf"))
+    model = write_llama(tmp_path / "model.gguf", words=20_000)
+    for arguments, beside in ((("--bundle", bundle), others), ((), 0)):
+        findings = _doctor(*arguments, "--generator", model, "--knowledge", tmp_path / "knowledge", "--port", "0")
+        assert findings["memory"]["values"]["needed_bytes"] == beside + model.stat().st_size
 
 
 def test_without_settings_it_looks_at_the_machine_alone() -> None:
