@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quizglass.values import Done
+from quizglass.values import Done, FinishReason
 from quizglass_client import AsyncClient, AsyncSession, ClientError
 from quizglass_server import app
 from quizglass_server.config.load import Settings, load_settings
@@ -116,6 +116,18 @@ async def test_a_generator_elsewhere_needs_no_bundle(tmp_path: Path) -> None:
         settings = load_settings({"generator_url": url, "knowledge": tmp_path / "k", "port": 0})
         async with app.running(settings) as server:
             assert (await answered(server.address)).answer == "It is a lamp."
+
+
+async def test_of_two_generators_elsewhere_one_that_hangs_costs_one_question(tmp_path: Path) -> None:
+    first, second = Script(words=("first",)), Script(words=("second",))
+    with openai_server(first) as one, openai_server(second) as other:
+        url = f"http://127.0.0.1:{one},http://127.0.0.1:{other}"
+        settings = load_settings({"generator_url": url, "knowledge": tmp_path / "k", "port": 0})
+        async with app.running(settings) as server:
+            assert (await answered(server.address)).answer == "first"
+            first.fault = "silence"
+            assert (await answered(server.address, budget=1.0)).finish_reason is FinishReason.BUDGET
+            assert (await answered(server.address)).answer == "second"
 
 
 @pytest.mark.parametrize(

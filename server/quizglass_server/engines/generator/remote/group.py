@@ -26,6 +26,8 @@ from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Ov
 _LOOK_EVERY_S = 5.0
 _BEHIND_S = 60.0
 """Seconds for which one that let a deadline pass without a word is asked after the others."""
+_SAME_MOMENT_S = 0.05
+"""Before its deadline a caller may end its wait by a clock of its own."""
 _SAME_S = 1.0
 """Seconds within which no server is replaced: a model takes longer to load."""
 logger = logging.getLogger(__name__)
@@ -107,8 +109,9 @@ class RemoteGenerators:
                             begun = True
                             yield item
                 return
-            except BudgetExceeded:
-                _put_behind(server)
+            except (BudgetExceeded, asyncio.CancelledError):
+                if not begun:
+                    _put_behind(server, urgency)
                 raise
             except (EngineLost, EngineFailed, Overloaded) as error:
                 if begun:
@@ -120,11 +123,11 @@ class RemoteGenerators:
         self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = TURN
     ) -> tuple[list[float], Usage]:
         """Probability of each label, normalised over the labels; errors as `generate`."""
-        return await self._first(lambda server: server.asked.choose(prompt, labels, urgency))
+        return await self._first(lambda server: server.asked.choose(prompt, labels, urgency), urgency)
 
     async def prefill(self, prompt: Sequence[Part], urgency: Urgency) -> Usage:
         """Have the server that would be asked read a beginning, where it can; errors as `generate`."""
-        return await self._first(lambda server: server.asked.prefill(prompt, urgency))
+        return await self._first(lambda server: server.asked.prefill(prompt, urgency), urgency)
 
     async def templated(self, messages: Sequence[Mapping[str, str]]) -> str | None:
         """What the model's chat template makes of a conversation; None where servers fill it themselves."""
@@ -164,7 +167,7 @@ class RemoteGenerators:
         for server in self._servers:
             server.close()
 
-    async def _first(self, ask: Callable[[RemoteServer], Awaitable[Got]]) -> Got:
+    async def _first(self, ask: Callable[[RemoteServer], Awaitable[Got]], urgency: Urgency = TURN) -> Got:
         """What the first server that does not fail brings."""
         refusal: QuizglassError | None = None
         for server in self._by_load():
@@ -172,8 +175,8 @@ class RemoteGenerators:
                 with self._counted(server):
                     await self._look_again(server)
                     return await ask(server)
-            except BudgetExceeded:
-                _put_behind(server)
+            except (BudgetExceeded, asyncio.CancelledError):
+                _put_behind(server, urgency)
                 raise
             except (EngineLost, EngineFailed, Overloaded) as error:
                 refusal = error
@@ -247,8 +250,10 @@ class RemoteGenerators:
         self.on_change()
 
 
-def _put_behind(server: RemoteServer) -> None:
-    server.behind_until = monotonic() + _BEHIND_S
+def _put_behind(server: RemoteServer, urgency: Urgency) -> None:
+    """Ask it after the others for a while if the deadline of a request has passed; else the caller has left."""
+    if urgency.deadline is not None and monotonic() > urgency.deadline - _SAME_MOMENT_S:
+        server.behind_until = monotonic() + _BEHIND_S
 
 
 def _lost(facts: Facts) -> Iterator[str]:
