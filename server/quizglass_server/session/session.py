@@ -336,7 +336,7 @@ class Session:
         self._sound.silence(ask_id)
 
     def settled(self) -> None:
-        """Note that a question is over."""
+        """Note that a question, or what is said of its answer, is over."""
         self._mark_place()
         self._leave_when_idle()
 

@@ -99,6 +99,7 @@ class Aloud:
         said: the exchange of a question; None: it is not remembered.
         stays_here: whether nothing of the session may leave this machine.
         sent: told of sound before it is sent.
+        over: told once an answer is said no further.
     """
 
     def __init__(
@@ -109,9 +110,10 @@ class Aloud:
         said: Callable[[str], HeardOf | None],
         stays_here: Callable[[], bool],
         sent: Callable[[str, Sound], None],
+        over: Callable[[], None],
     ) -> None:
         self._mouth, self._emit, self._room, self._said, self._stays_here = mouth, emit, room, said, stays_here
-        self._sent = sent
+        self._sent, self._over = sent, over
         self._answers: dict[str, _Utterance] = {}
         self.language = ""
         """BCP 47 tag in which answers are said; empty: the voice's own."""
@@ -252,6 +254,7 @@ class Aloud:
     def _end(self, answer: _Utterance, reason: str) -> None:
         self._answers.pop(answer.ask_id, None)
         self._emit(self._spoken(answer.ask_id, reason))
+        self._over()
 
     def _spoken(self, ask_id: str, reason: str) -> AnswerSpoken:
         said = self._said(ask_id)

@@ -63,7 +63,7 @@ class SoundHost(Protocol):
         ...
 
     def settled(self) -> None:
-        """Note that a question is over."""
+        """Note that a question, or what is said of its answer, is over."""
         ...
 
 
@@ -110,7 +110,8 @@ class SessionSound:
         self._speeches = Speeches(ears, self, self._played)
         self._aloud: Aloud | None = None
         if output.aloud:
-            self._aloud = Aloud(mouth, host.emit, host.sound_room, heard_of, lambda: host.stays_here, self._sent)
+            stays_here = lambda: host.stays_here  # noqa: E731
+            self._aloud = Aloud(mouth, host.emit, host.sound_room, heard_of, stays_here, self._sent, host.settled)
 
     # What the session does.
 

@@ -1,5 +1,7 @@
 """Answers that are said aloud, over a real socket: which sound belongs to which segment, and how far it was heard."""
 
+import asyncio
+
 import grpc
 import pytest
 
@@ -9,6 +11,7 @@ from quizglass.session import (
     CancelAsk,
     Close,
     DeviceState,
+    GoAway,
     Interrupted,
     LinkQuality,
     Playback,
@@ -252,3 +255,27 @@ async def test_who_closes_ends_the_sound(stage):
         await said.say(Close())
         assert await said.ended() is grpc.StatusCode.OK
     assert len(stage.rpc.sessions) == 0
+
+
+async def test_who_says_nothing_more_hears_the_answer_to_its_end_and_the_link_ends(stage, aloud):
+    stage.voice.gate = Gate()
+    stage.assistant.script = words(3)
+    await aloud.say(question("a"))
+    await aloud.call.done_writing()
+    await stage.voice.gate.reached.wait()
+    stage.voice.gate.open.set()
+    assert await aloud.ended() is grpc.StatusCode.OK
+    assert aloud.heard[-1][1].whole
+
+
+async def test_a_server_that_stops_waits_for_an_answer_that_is_being_said_and_no_longer(stage, aloud):
+    stage.voice.gate = Gate()
+    stage.assistant.script = words(3)
+    await aloud.say(question("a"))
+    await stage.voice.gate.reached.wait()
+    stopping = asyncio.create_task(stage.rpc.stop(3600))
+    await aloud.until(GoAway)
+    stage.voice.gate.open.set()
+    assert (await finished(aloud, "a")).whole
+    assert await aloud.ended() is grpc.StatusCode.OK
+    await stopping
