@@ -90,7 +90,6 @@ class WyomingHearing(WyomingRole):
         text, language = "", ""
         while True:
             event = await self._next(link, sending)
-            self.server.heard()
             said = event.data.get("text", "")
             language = _tag(event.data.get("language")) or language
             before = len(text) if event.type == "transcript-chunk" else 0  # a transcript has all that its chunks had
@@ -116,7 +115,8 @@ class WyomingHearing(WyomingRole):
             await asyncio.wait({receiving, sending}, return_when=asyncio.FIRST_COMPLETED)
             if sending.done() and not receiving.done():
                 sending.result()
-                await asyncio.wait({receiving}, timeout=self._patience_s)
+                with self.server.answering(self._patience_s):
+                    await asyncio.wait({receiving}, timeout=self._patience_s)
             if receiving.done():
                 return receiving.result()
         finally:

@@ -11,8 +11,8 @@ import os
 import shutil
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,9 @@ class SpeechProcess:
         self._answers = answers
         self._options = options
         self._breaker = Breaker(options.breaker)
-        self._pending = 0
+        self._owed = 0
+        """Answers that it owes."""
+        self._patience_s = 0.0
         self._heard = 0.0
         self._up = asyncio.Event()
         self._supervision: asyncio.Task[None] | None = None
@@ -105,14 +107,20 @@ class SpeechProcess:
             raise EngineLost(f"{self._name}: {self.why}", self._breaker.retry_after_s or None)
         return self.address
 
-    def asked(self, change: int) -> None:
-        """Count requests that it works on."""
-        self._pending += change
-        self.heard()
+    @contextmanager
+    def answering(self, within_s: float) -> Iterator[None]:
+        """In the block it owes an answer, and may be silent for so many seconds.
 
-    def heard(self) -> None:
-        """Note that it said something."""
+        Its silence is its own then, and not that of a wearer who still speaks, or of a client that takes no more sound.
+        """
+        self._owed += 1
+        self._patience_s = within_s
         self._heard = asyncio.get_running_loop().time()
+        try:
+            yield
+        finally:
+            self._owed -= 1
+            self._heard = asyncio.get_running_loop().time()
 
     async def _supervise(self) -> None:
         while True:
@@ -189,7 +197,8 @@ class SpeechProcess:
             await self._answers(address)
 
         def signs() -> Signs:
-            return Signs(self._pending, self._heard, processor_s(child.pid))
+            # Many servers hear and speak on the thread that would answer: then they are given a request's patience.
+            return Signs(self._owed, self._heard, processor_s(child.pid), self._patience_s)
 
         self.address, self.why = address, ""
         self._up.set()

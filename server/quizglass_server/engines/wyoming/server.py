@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from time import monotonic
 
 from quizglass_bundle.speech_server import SpeechServer
@@ -113,22 +113,17 @@ class WyomingServer:
         finally:
             if link is not None:
                 link.close()
-                if self._process is not None:
-                    self._process.asked(-1)
             place.release()
 
-    def heard(self) -> None:
-        """Note that it said something."""
-        if self._process is not None:
-            self._process.heard()
+    def answering(self, within_s: float) -> AbstractContextManager[None]:
+        """In the block it has all that it needs for an answer, of which it may say nothing for so many seconds."""
+        return nullcontext() if self._process is None else self._process.answering(within_s)
 
     async def _linked(self) -> Link:
         if self._process is not None:
             due = deadline()
             address = await self._process.reached(_WAIT_S if due is None else due - monotonic())
-            link = await opened(address, self._name)
-            self._process.asked(+1)
-            return link
+            return await opened(address, self._name)
         if not self.ready:  # what it can do is not known, or may have changed
             await self._look_at(self._address)
             self._told("")

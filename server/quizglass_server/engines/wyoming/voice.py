@@ -64,8 +64,7 @@ class WyomingVoice(WyomingRole):
     async def _spoken(self, link: Link, text: str) -> AsyncGenerator[tuple[bytes, SoundFormat], None]:
         end = "synthesize-stopped" if self.server.program.supports_synthesize_streaming else "audio-stop"
         most_s, seconds = _LONGEST_S + _LONGEST_S_A_CHARACTER * len(text), 0.0
-        while (event := await link.receive(self._patience_s)).type != end:
-            self.server.heard()
+        while (event := await self._next(link)).type != end:
             if event.type != "audio-chunk":
                 continue
             samples, format = self._samples(event)
@@ -75,6 +74,10 @@ class WyomingVoice(WyomingRole):
                     f"{self.server.role} speaks for more than {most_s:.0f} s about {len(text)} characters"
                 )
             yield samples, format
+
+    async def _next(self, link: Link) -> Event:
+        with self.server.answering(self._patience_s):
+            return await link.receive(self._patience_s)
 
     def _samples(self, event: Event) -> tuple[bytes, SoundFormat]:
         try:

@@ -50,6 +50,18 @@ async def test_one_that_computes_is_given_more_time_and_one_that_sends_or_idles_
     assert len(checks) > 1000
 
 
+async def test_one_that_owes_an_answer_may_be_silent_for_as_long_as_the_request_allows() -> None:
+    checks: list[int] = []
+    await told(repeat(Signs(1, 1.0, 1.0, patience_s=0.05)), repeat(True), checks)
+    assert 49 <= len(checks) <= 52
+    checks.clear()
+    await told(repeat(Signs(1, 1.0, 1.0, patience_s=0.05)), repeat(False), checks)
+    assert 24 <= len(checks) <= 27  # a check that is missed takes twice as long
+    checks.clear()
+    await told(repeat(Signs(0, 1.0, 1.0, patience_s=0.05)), repeat(False), checks)
+    assert len(checks) <= 7
+
+
 def read(*lines: str) -> LogTail:
     log = LogTail()
 

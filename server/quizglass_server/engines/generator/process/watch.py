@@ -41,6 +41,8 @@ class Signs:
     """When the server last sent something of them; any clock."""
     processor_s: float
     """Processor time that it has had."""
+    patience_s: float = 0.0
+    """Silence that its requests put up with, if that is more than what is suspicious."""
 
 
 async def hang(alive: Callable[[], Awaitable[None]], signs: Callable[[], Signs], options: WatchOptions) -> str:
@@ -64,16 +66,17 @@ async def hang(alive: Callable[[], Awaitable[None]], signs: Callable[[], Signs],
             missed_s = 0.0
         except (QuizglassError, TimeoutError):
             missed_s += 2 * options.interval_s
-            if missed_s >= options.silent_s:
-                return f"no answer for {missed_s:.1f} s"
         now = signs()
+        most_s = max(options.silent_s, now.patience_s) if now.pending else options.silent_s
+        if missed_s >= most_s:
+            return f"no answer for {missed_s:.1f} s"
         if not now.pending or now.heard != before.heard:
             silent_s = computing_s = 0.0
         elif now.processor_s > before.processor_s:
             computing_s += options.interval_s
         else:
             silent_s += options.interval_s
-        if silent_s >= options.silent_s or computing_s >= COMPUTING * options.silent_s:
+        if silent_s >= most_s or computing_s >= COMPUTING * most_s:
             return f"nothing of its {now.pending} requests for {silent_s + computing_s:.1f} s"
         before = now
 
