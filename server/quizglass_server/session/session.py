@@ -239,12 +239,14 @@ class Session:
         return self._link
 
     async def room(self) -> None:
-        """Wait until the client has read enough messages for another one of its own to be taken.
+        """Wait until another message of the client may be taken: it has read enough, and not sent too much sound.
 
         Raises:
             Overloaded: the client has no link that reads.
             SessionUnknown: the session has ended.
         """
+        while not self._ended and (wait_s := self._sound.wait_s) > 0:  # noqa: ASYNC110  # time alone brings it
+            await asyncio.sleep(wait_s)
         while not self._ended and self._log.full and (link := self._link) is not None and link.behind:
             await link.progressed()
             self._log.make_room(link.written)

@@ -17,6 +17,8 @@ MAX_PIECE_BYTES = 32 * 1024
 _RATES_HZ = 8_000, 48_000
 _MOST_CHANNELS = 2
 _SAMPLE_BYTES = 2
+LONGEST_PIECE_S = MAX_PIECE_BYTES / (_SAMPLE_BYTES * _RATES_HZ[0])
+"""Seconds of sound in one piece, at most."""
 
 
 class SoundIntake(Protocol):

@@ -10,6 +10,7 @@ from time import monotonic
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.places import Places
 from quizglass_server.session.voice.endpoint import MakeDetector, SileroDetector
+from quizglass_server.session.voice.intake import LONGEST_PIECE_S
 
 _TIMES_LIVE = 8.0
 """Seconds of sound that one address may send in a second, as of so many wearers behind it."""
@@ -52,13 +53,23 @@ class SpeechPool:
         Raises:
             Overloaded: it has sent more than its wearers can have said.
         """
-        burst, now = _BURST_SPEECHES * self.longest_s, self.now()
-        allowance = self._allowances.pop(address, None) or _Allowance(burst, now)
-        allowance.seconds = min(burst, allowance.seconds + (now - allowance.at) * _TIMES_LIVE)
-        allowance.at = now
+        allowance = _Allowance(self._allowed_s(address), self.now())
+        self._allowances.pop(address, None)
         self._allowances[address] = allowance
         while len(self._allowances) > _MOST_ADDRESSES:
             self._allowances.popitem(last=False)
         if allowance.seconds < seconds:
             raise Overloaded("more sound came from your address than its wearers can have said", _RETRY_S)
         allowance.seconds -= seconds
+
+    def wait_s(self, address: str) -> float:
+        """Seconds after which a piece of any length may come from an address."""
+        return max(0.0, (LONGEST_PIECE_S - self._allowed_s(address)) / _TIMES_LIVE)
+
+    def _allowed_s(self, address: str) -> float:
+        """Seconds of sound that may come from an address now."""
+        burst = _BURST_SPEECHES * self.longest_s
+        allowance = self._allowances.get(address)
+        if allowance is None:
+            return burst
+        return min(burst, allowance.seconds + (self.now() - allowance.at) * _TIMES_LIVE)

@@ -121,6 +121,11 @@ class SessionSound:
         return self._speeches.open
 
     @property
+    def wait_s(self) -> float:
+        """Seconds for which nothing more is to be read from the client; 0: none."""
+        return self._speeches.wait_s
+
+    @property
     def speaking(self) -> bool:
         """Whether an answer is being said."""
         return self._aloud is not None and self._aloud.speaking

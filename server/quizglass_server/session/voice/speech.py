@@ -12,7 +12,7 @@ from typing import Protocol
 from quizglass.session import SpeechAudio, SpeechStart, SpeechState, SpeechStatus
 from quizglass_server.domain import checks
 from quizglass_server.domain.sound import Transcript
-from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
+from quizglass_server.errors import InvalidInput, Unfinished
 from quizglass_server.roles.speech import Hearing
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.scheduling.places import Place
@@ -28,11 +28,8 @@ _BEFORE_S = 0.5
 """Sound before the first word that is heard with it, where the server waits for that."""
 _BEFORE_PAUSED_S = 2.0
 """The same while an answer is paused, as it takes longer to be sure then."""
-_TIMES_LIVE = 1.5
-"""Seconds of sound that a microphone gives in a second, at most, with what its clock is wrong by."""
 _WORD_WINDOWS_PUSHED = 2
 """Windows that are a word where a button is held: the wearer means to speak."""
-_RETRY_S = 1.0
 
 
 class SpeechListener(Protocol):
@@ -136,7 +133,7 @@ class Speech:
 
         Raises:
             InvalidInput: it is no sound of the announced kind, or too much.
-            Overloaded: it came faster than anybody speaks.
+            Overloaded: its address has sent more than its wearers can have said.
         """
         if audio.seq < self._next_seq or self._whole:
             return
@@ -186,13 +183,13 @@ class Speech:
         return final
 
     def _check_length(self, more: float) -> None:
-        """Refuse more seconds than a question can have, before they are kept."""
-        longest, seconds = self._pool.longest_s, self._seconds + more
-        if not self.start.ends_by_silence:
-            if seconds > longest:
-                raise InvalidInput("data", f"a spoken question has at most {longest:g} seconds, and this one more")
-        elif seconds > longest + _TIMES_LIVE * self.elapsed:
-            raise Overloaded("sound came faster than a microphone gives it", _RETRY_S)
+        """Refuse more seconds than a question can have, before they are kept.
+
+        An open microphone sends at once all that it has recorded without a link: there, `SpeechPool` bounds it alone.
+        """
+        longest = self._pool.longest_s
+        if not self.start.ends_by_silence and self._seconds + more > longest:
+            raise InvalidInput("data", f"a spoken question has at most {longest:g} seconds, and this one more")
 
     async def _first_words(self, sound: AsyncIterator[bytes]) -> list[bytes]:
         """Sound up to the first word, as much of it as is heard with that; all of it where a button is held."""

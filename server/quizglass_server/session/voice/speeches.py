@@ -127,6 +127,13 @@ class Speeches:
         first = next(iter(self._open.values()), None)
         return None if first is None else Progress(first.id, STAGE, first.elapsed)
 
+    @property
+    def wait_s(self) -> float:
+        """Seconds for which nothing more is to be read, as the address has sent as much sound as it may; 0: none."""
+        if all(each.end_seq is not None for each in self._open.values()):
+            return 0.0
+        return self._ears.pool.wait_s(self._asker.client.address)
+
     def start(self, start: SpeechStart, message_id: int) -> None:
         """Begin to listen; saying the same again changes nothing.
 

@@ -39,10 +39,12 @@ class Lost:
 
 @pytest.fixture
 async def lost(tmp_path, request):
-    hears = getattr(request, "param", True)
+    settings = getattr(request, "param", {})
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(hearing_and_speaking(tmp_path))
-        second = await stack.enter_async_context((hearing_and_speaking if hears else serving)(tmp_path))
+        second = await stack.enter_async_context(
+            serving(tmp_path) if settings is None else hearing_and_speaking(tmp_path, **settings)
+        )
         first.hearing.gate = Gate()
         proxy = await stack.enter_async_context(cutting_proxy(first.rpc.port))
         session = await stack.enter_async_context(AsyncSession(proxy.target))
@@ -134,7 +136,7 @@ async def test_what_was_to_be_forgotten_is_not_sent_again(lost):
     assert (await again.answer()).text == "45 crowns"
 
 
-@pytest.mark.parametrize("lost", [False], indirect=True)
+@pytest.mark.parametrize("lost", [None], indirect=True)
 async def test_a_server_that_hears_nothing_says_so_at_once(lost):
     turn = await lost.session.say(wav(tone(1.0)))
     await lost.ended(turn)
@@ -168,6 +170,37 @@ async def test_sound_that_is_not_kept_any_more_is_told_at_once_and_the_next_ques
     lost.back(lost.first)
     again = await lost.session.say(wav(tone(0.5)))
     assert (await again.answer()).text == "45 crowns"
+
+
+@pytest.mark.parametrize(("lost", "seconds"), [({}, 60), ({"session_speech_s": 5.0}, 40)], indirect=["lost"])
+async def test_a_question_of_an_open_microphone_that_went_on_recording_is_heard_and_so_is_the_next(lost, seconds):
+    lost.second.hearing.texts = ["First?", "Second?"]
+    cut, back = asyncio.Event(), asyncio.Event()
+
+    async def microphone():
+        yield silence(0.8) + tone(0.6)
+        await cut.wait()
+        for _ in range(seconds):
+            yield silence(1.0)
+        yield tone(0.6) + silence(1.2)
+        back.set()
+        while True:
+            await asyncio.sleep(0.1)
+            yield silence(0.1)
+
+    turns = lost.session.listen(microphone(), overlap="queue")
+    first = await anext(turns)
+    async for said in first:
+        if isinstance(said, SpeechStatus) and said.state is SpeechState.VOICE:
+            break
+    lost.away()
+    cut.set()
+    await back.wait()
+    lost.back(lost.second)
+    assert (await first.transcript()).text == "First?"
+    assert (await (await anext(turns)).transcript()).text == "Second?"
+    assert len(lost.second.hearing.heard) == 2
+    await turns.aclose()
 
 
 async def test_packets_of_opus_are_sent_again_from_shortly_before_the_first_word(lost):

@@ -1,5 +1,7 @@
 """Spoken questions, over a real socket: heard, understood, asked; and what is no speech."""
 
+from contextlib import AsyncExitStack
+
 import pytest
 
 from quizglass.session import (
@@ -9,7 +11,9 @@ from quizglass.session import (
     Command,
     FrameName,
     Interrupted,
+    Notice,
     Overlap,
+    Ping,
     Privacy,
     Progress,
     Question,
@@ -186,13 +190,30 @@ async def test_ten_minutes_are_refused_as_they_come(stage, said):
     await hears_the_next(said)
 
 
-async def test_an_open_microphone_is_not_faster_than_life(said):
-    await said.say(SpeechStart("a", ends_by_silence=True))
-    for seq in range(60):
-        await said.say(SpeechAudio("a", seq, silence(1.0)))
-    notice = await said.notice()
-    assert (notice.reason, notice.ask_id, notice.turn_over) == ("OVERLOADED", "a", True)
-    await hears_the_next(said)
+async def test_of_an_open_microphone_no_more_is_read_than_its_address_may_send(tmp_path):
+    async with hearing_and_speaking(tmp_path, session_speech_s=1.0) as stage, opened(stage.target) as (said, _):
+        for name in ("a", "b"):
+            start, *audio = spoken(name, silence(12.0) + tone(0.5) + silence(1.0), ends_by_silence=True)
+            await said.say(start, *audio)
+            assert (await said.done(name)).answer
+        assert not [each for _, each in said.heard if isinstance(each, Notice)]
+        assert all(len(heard) < 2 * 16_000 * 2 for heard in stage.hearing.heard)
+
+
+async def test_sound_that_many_sessions_of_one_address_send_at_once_is_refused(tmp_path):
+    async with hearing_and_speaking(tmp_path, session_speech_s=1.0) as stage, AsyncExitStack() as stack:
+        links = [(await stack.enter_async_context(opened(stage.target)))[0] for _ in range(8)]
+        for each in links:
+            await each.say(SpeechStart("a", ends_by_silence=True))
+            await each.until(SpeechStatus)
+        for each in links:
+            await each.say(SpeechAudio("a", 0, silence(1.0)))
+        refused = 0
+        for each in links:
+            await each.say(Ping(b"p"))
+            told = await each.hear()
+            refused += getattr(told, "reason", "") == "OVERLOADED" and told.turn_over
+        assert refused >= 3
 
 
 async def test_pieces_twice_change_nothing(stage, said):

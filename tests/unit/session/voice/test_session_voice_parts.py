@@ -9,7 +9,7 @@ from quizglass.session import Command, SpeechStart
 from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.session.voice.commands import command, heard
 from quizglass_server.session.voice.endpoint import Endpointer
-from quizglass_server.session.voice.intake import intake
+from quizglass_server.session.voice.intake import LONGEST_PIECE_S, intake
 from quizglass_server.session.voice.pool import SpeechPool
 
 
@@ -128,3 +128,7 @@ def test_an_address_sends_no_more_than_its_wearers_can_say():
         pool.take("a", 1.0)
     with pytest.raises(Overloaded):
         pool.take("a", 1.0)
+    assert pool.wait_s("b") == 0.0
+    now[0] += pool.wait_s("a")
+    pool.take("a", LONGEST_PIECE_S)
+    assert pool.wait_s("a") == pytest.approx(LONGEST_PIECE_S / 8)
