@@ -209,6 +209,7 @@ class Session:
         self._log.acknowledge(after)
         link = self._link = SessionLink(self._links, self._log, after, self._resources.wire.encode)
         self._linked.set()
+        self._sound.linked()
         opened = Opened(self.id, link.number, restored, reason, self._resources.limits, self.open_asks)
         link.tell(opened, self.state)
         self._changed_state = False
@@ -353,6 +354,11 @@ class Session:
     def stays_here(self) -> bool:
         """Whether nothing of it may leave this machine."""
         return self.privacy is Privacy.LOCAL_ONLY
+
+    @property
+    def away(self) -> bool:
+        """Whether its client has no link."""
+        return self._link is None
 
     @property
     def open_asks(self) -> tuple[str, ...]:

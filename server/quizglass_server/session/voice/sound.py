@@ -42,6 +42,11 @@ class SoundHost(Protocol):
         """Whether nothing of it may leave this machine."""
         ...
 
+    @property
+    def away(self) -> bool:
+        """Whether its client has no link."""
+        ...
+
     def check_asked(self) -> None:
         """Raise why no question is taken now."""
         ...
@@ -145,6 +150,10 @@ class SessionSound:
                 except InvalidInput as error:
                     raise InvalidInput(f"speech_start.{error.field}", error.description) from None
 
+    def linked(self) -> None:
+        """There is a new link."""
+        self._speeches.linked()
+
     def progress(self) -> Progress | None:
         """How long a spoken question is being understood; None: none is."""
         return self._speeches.progress()
@@ -204,6 +213,11 @@ class SessionSound:
     def stays_here(self) -> bool:
         """See `Asker.stays_here`."""
         return self._host.stays_here
+
+    @property
+    def away(self) -> bool:
+        """See `Asker.away`."""
+        return self._host.away
 
     def check(self, start: SpeechStart) -> None:
         """See `Asker.check`."""

@@ -23,7 +23,7 @@ from quizglass_server.session.voice.intake import HEARD, MAX_PIECE_BYTES, intake
 from quizglass_server.session.voice.pool import SpeechPool
 
 IDLE_S = 30.0
-"""A speech of which nothing comes for so long is given up."""
+"""A speech of which nothing comes for so long over a link is given up."""
 _BEFORE_S = 0.5
 """Sound before the first word that is heard with it, where the server waits for that."""
 _BEFORE_PAUSED_S = 2.0
@@ -34,6 +34,11 @@ _WORD_WINDOWS_PUSHED = 2
 
 class SpeechListener(Protocol):
     """Receives the progress of a speech."""
+
+    @property
+    def away(self) -> bool:
+        """Whether the client has no link: what it records comes over the next one."""
+        ...
 
     def pause(self, speech: Speech, *, pause: bool) -> None:
         """The first word may have begun, and an answer is to be paused; or it had not, and is played on."""
@@ -160,6 +165,10 @@ class Speech:
                 self._end(parts)
             self._came.set()
 
+    def linked(self) -> None:
+        """There is a new link, over which the rest may take its time."""
+        self._came.set()
+
     async def heard(self) -> Transcript:
         """What was said, once it is over; empty where nothing was.
 
@@ -179,6 +188,8 @@ class Speech:
                             final = transcript
                         else:
                             self._listener.partly(self, transcript)
+            if self.end_seq is None:  # the recogniser has found the end by itself
+                self._end(self.examined)
         self._waiting.clear()
         return final
 
@@ -241,7 +252,8 @@ class Speech:
             async with asyncio.timeout(IDLE_S):
                 await self._came.wait()
         except TimeoutError:
-            raise Unfinished(IDLE_S, "audio, or speech_end") from None
+            if not self._listener.away:
+                raise Unfinished(IDLE_S, "audio, or speech_end") from None
 
     def _looked_at(self, audio: SpeechAudio) -> bytes:
         sound, playing = self._intake.take(audio.data), audio.playing

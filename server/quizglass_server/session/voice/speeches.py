@@ -67,6 +67,11 @@ class Asker(Protocol):
         """Whether nothing of it may leave this machine."""
         ...
 
+    @property
+    def away(self) -> bool:
+        """Whether its client has no link."""
+        ...
+
     def check(self, start: SpeechStart) -> None:
         """Raise what `ask` would, whatever is heard."""
         ...
@@ -213,7 +218,17 @@ class Speeches:
         for speech in list(self._open.values()):
             self._close(speech)
 
+    def linked(self) -> None:
+        """There is a new link."""
+        for speech in self._open.values():
+            speech.linked()
+
     # What a speech tells: see `speech.SpeechListener`.
+
+    @property
+    def away(self) -> bool:
+        """See `SpeechListener.away`."""
+        return self._asker.away
 
     def pause(self, speech: Speech, *, pause: bool) -> None:
         """See `SpeechListener.pause`."""

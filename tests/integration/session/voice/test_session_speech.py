@@ -1,5 +1,6 @@
 """Spoken questions, over a real socket: heard, understood, asked; and what is no speech."""
 
+import asyncio
 from contextlib import AsyncExitStack
 
 import pytest
@@ -25,11 +26,11 @@ from quizglass.session import (
     SpeechTranscript,
     TurnUpdate,
 )
-from quizglass_server.domain.sound import SoundFormat
+from quizglass_server.domain.sound import SoundFormat, Transcript
 from quizglass_server.errors import EngineLost
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import png, serving
-from tests.support.sessions.session_links import link, opened, question, usable, words
+from tests.support.sessions.session_links import eventually, link, opened, question, usable, words
 from tests.support.sessions.speech import hearing_and_speaking, pieces, silence, spoken, tone
 
 
@@ -104,6 +105,22 @@ async def test_the_server_ends_what_is_followed_by_silence(stage, said):
     assert 10 * (3.0 + 1.0 + 0.6) <= ended.next_seq <= 10 * (3.0 + 1.0 + 0.9)
     assert (await final(said, "a")).text == "What is this?"
     assert len(stage.hearing.heard[0]) < 2 * 16_000 * 2.5  # what was silent long before is not heard
+    await said.done("a")
+
+
+async def test_a_recogniser_may_find_the_end_before_the_server_does(stage, said, monkeypatch):
+    async def transcribe(sound, format, language=""):
+        await anext(sound)
+        yield Transcript("What is this?", True)
+
+    monkeypatch.setattr(stage.hearing, "transcribe", transcribe)
+    start, *audio = spoken("a", tone(2.0), ends_by_silence=True)
+    await said.say(start, *audio)
+    assert (await final(said, "a")).text == "What is this?"
+    states = [each.state for _, each in said.heard if isinstance(each, SpeechStatus)]
+    assert states == [SpeechState.LISTENING, SpeechState.VOICE, SpeechState.ENDED]
+    ended = said.heard[-2][1]
+    assert (ended.state, ended.next_seq < len(audio)) == (SpeechState.ENDED, True)  # the rest is of the next question
     await said.done("a")
 
 
@@ -448,6 +465,27 @@ async def test_who_sends_nothing_more_is_given_up(stage, said, monkeypatch):
     notice = await said.notice()
     assert (notice.reason, notice.ask_id, notice.turn_over) == ("UNFINISHED", "a", True)
     await hears_the_next(said)
+
+
+async def test_a_speech_is_not_given_up_while_its_client_has_no_link(stage, monkeypatch):
+    monkeypatch.setattr("quizglass_server.session.voice.speech.IDLE_S", 0.5)
+    start, *audio, end = spoken("a", tone(1.0))
+    async with link(stage.target) as first:
+        begun = await first.open()
+        await first.say(start, *audio[:6])
+        await first.until(SpeechStatus, lambda each: each.state is SpeechState.VOICE)
+    session = stage.rpc.sessions.get(begun.session_id, 0)
+    await eventually(lambda: session.link is None)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(2.0):
+            await eventually(lambda: not session.open_asks)
+    monkeypatch.setattr("quizglass_server.session.voice.speech.IDLE_S", 120.0)
+    async with opened(stage.target, session_id=begun.session_id, last_seq=first.heard[-1][0]) as (second, _):
+        await second.say(start)
+        there = await second.until(SpeechStatus, lambda each: each.state is SpeechState.LISTENING)
+        await second.say(*audio[there.next_seq :], end)
+        assert (await second.done("a")).answer == "45 crowns"
+    assert stage.hearing.heard == [tone(1.0)]
 
 
 async def test_no_address_is_listened_to_without_end(tmp_path):
