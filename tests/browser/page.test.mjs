@@ -675,6 +675,22 @@ describe("a note that is added", () => {
     await page.evaluate(async (id) => (await import("/connect.js")).call("KnowledgeService/DeleteEntry", { id }), first.id);
   });
 
+  test("that is changed is deleted by itself when it was to be", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    await page.waitForSelector("#picture:not([hidden])");
+    await add("A guest", "Stays a week.");
+    const [{ id }] = await kept();
+    await page.evaluate(async (id) => {
+      const { stream } = await import("/connect.js");
+      const entry = { id, title: "A guest", text: "Stays a week.", expiresAfterS: "604800" };
+      for await (const report of stream("KnowledgeService/AddEntries", { entry }, new AbortController().signal)) void report;
+    }, id);
+    await add("A guest", "Stays in the blue room.");
+    const [changed] = await kept();
+    assert.deepEqual([changed.text, changed.expiresAfterS], ["Stays in the blue room.", "604800"]);
+    await page.evaluate(async (id) => (await import("/connect.js")).call("KnowledgeService/DeleteEntry", { id }), id);
+  });
+
   test("needs no picture, is counted, and says why it was refused", async () => {
     await add("The bin", "It goes out before 6:30.");
     await page.waitForFunction(() => /\b1 note\b/.test(document.querySelector("#about").textContent));

@@ -39,7 +39,7 @@ async function added(picture, changed) {
   if (encoded && !pictures.includes(encoded)) pictures.push(encoded);
   const title = byId("note-title").value.trim();
   const text = byId("note-text").value.trim() || before?.text || "";
-  const { expiresAfterS, pictureSha256, ...kept } = before ?? {};
+  const { pictureSha256, ...kept } = before ?? {};
   for await (const report of stream("KnowledgeService/AddEntries", { entry: { ...kept, id, title, text, pictures } }, new AbortController().signal))
     for (const refused of report.refused ?? []) throw new CallError({ message: `${refused.field}: ${refused.message}` });
   changed();
