@@ -247,6 +247,7 @@ async def test_a_device_pairs_by_the_link_and_trusts_the_authority_from_then_on(
         told = capsys.readouterr().out
         assert f"localhost:{port} knows this device as phone" in told
         assert await asyncio.to_thread(client, ["capabilities"]) == 0
+        assert await asyncio.to_thread(client, ["--ca", str(tmp_path / "tls" / "authority.pem"), "capabilities"]) == 0
         assert await asyncio.to_thread(client, ["pair", link]) == 1
         assert "the code is not valid" in capsys.readouterr().err.replace("\n", " ")
     (kept,) = (tmp_path / "config").rglob("*.json")

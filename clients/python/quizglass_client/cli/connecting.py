@@ -91,8 +91,12 @@ def _access(arguments: argparse.Namespace) -> Access:
     roots = None if arguments.ca is None else read_certificates(arguments.ca, "--ca")
     credentials = tls(roots, own) if secret else None
     if arguments.token_file is None:
-        paired = None if secret or not arguments.calls_server else Paired.load(_paired_file())
-        return paired.access if paired is not None and paired.target == arguments.server else Access(credentials)
+        asked = arguments.calls_server and (not secret or _paired_target() == arguments.server)
+        paired = Paired.load(_paired_file()) if asked else None
+        if paired is None or paired.target != arguments.server:
+            return Access(credentials)
+        # With --ca or --tls these say whom to trust; the token is still the one of the pairing.
+        return Access(credentials, paired.access.metadata) if secret else paired.access
     if arguments.calls_server and not secret and not is_local(arguments.server):
         raise UsageError(f"--token-file: the token would go to {arguments.server} in clear; give --ca or --tls as well")
     return Access(credentials, [("authorization", f"Bearer {read_token(arguments.token_file, '--token-file')}")])
