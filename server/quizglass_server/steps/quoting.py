@@ -19,6 +19,7 @@ from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.language import english
 from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
+from quizglass_server.steps.language.naming import is_about_another
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import shares_name, shares_part, stands_in, words
@@ -69,6 +70,11 @@ class NoteSentence:
         return f"{self.evidence.title}: {self.text}" if self.evidence.title else self.text
 
 
+def asks_in_words(question: str) -> bool:
+    """Whether a question has a word at all: of "?" any sentence may score as its answer."""
+    return any(word.key[0].isalpha() for word in words(question))
+
+
 def sentences_of(evidence: Sequence[Evidence]) -> list[NoteSentence]:
     """The sentences of pieces of evidence, each once, in order; at most `MOST_SENTENCES`."""
     found: dict[tuple[str, str], NoteSentence] = {}
@@ -102,9 +108,21 @@ def of_named(found: Sequence[Evidence], question: str) -> Sequence[Evidence]:
 def quotable(
     found: Sequence[Evidence], question: str, tags: Sequence[str], *, pictured: bool, recognised: bool
 ) -> Sequence[Evidence]:
-    """The passages found by text that may answer (`may_answer`); those of named entries alone if there are any."""
+    """The passages found by text that may answer (`may_answer`); those of named entries alone if there are any.
+
+    Without a picture, passages of an entry that has nothing of the question's subject are left out: a sentence that
+    would answer it of another thing scores as high.
+    """
     may = [item for item in found if may_answer(item.title, question, tags, pictured=pictured, recognised=recognised)]
+    if not pictured:
+        may = [item for item in may if shares_part(question, item.title) or not _of_another(item, found, question)]
     return of_named(may, question)
+
+
+def _of_another(item: Evidence, found: Sequence[Evidence], question: str) -> bool:
+    """Whether a question is about something that the found passages of an entry do not name."""
+    texts = (each.text for each in found if each.entry_id == item.entry_id)
+    return is_about_another(question, "\n".join((item.title, *texts)))
 
 
 def rested_on(answer: str, citations: Sequence[Citation], evidence: Sequence[Evidence]) -> list[NoteSentence]:

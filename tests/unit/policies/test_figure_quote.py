@@ -54,12 +54,15 @@ async def test_another_note_is_quoted_only_where_it_is_meant(
 @pytest.mark.parametrize(
     ("question", "quoted"),
     [
-        ("When is the last collection?", ["Bins of May", "Fern"]),
+        ("When is collection day?", ["Bins of May", "Fern"]),
+        ("When are the ferns cut?", ["Fern"]),
+        ("When is the piano tuned?", []),  # no note has a word of it
+        ("When was Napoleon born?", []),
         ("When is it?", []),
         ("Is it bin day?", ["Bins of May"]),
     ],
 )
-async def test_without_a_picture_any_note_may_answer_what_points_at_nothing(question: str, quoted: list[str]) -> None:
+async def test_without_a_picture_any_note_may_answer_but_one_of_another_thing(question: str, quoted: list[str]) -> None:
     tools = ScriptedTools(question=question, pictured=False, found=[note("Bins of May"), note("Fern")])
     await Quote().answer(tools)
     assert tools.of("quote")[-1].name == ", ".join(f"what the note on {title} says" for title in quoted)

@@ -13,6 +13,7 @@ from quizglass_server.steps.quoting import (
     joined,
     may_answer,
     of_named,
+    quotable,
     raised,
     sentences_of,
 )
@@ -180,3 +181,15 @@ def test_an_entry_found_by_text_answers_what_may_be_about_it(
 
 def test_an_entry_that_a_classifier_sees_may_answer() -> None:
     assert may_answer("Koala", "What does it eat?", ["koala"], pictured=True, recognised=False)
+
+
+def test_any_passage_of_an_entry_may_say_what_it_is_about() -> None:
+    found = [
+        note("Tuned in April.", "Instruments", "a"),
+        note("The piano: 1923.", "Instruments", "a"),
+        note("1974.", "X", "x"),
+    ]
+    of = {"tags": (), "pictured": False, "recognised": False}
+    assert quotable(found, "When is the piano tuned?", **of) == found[:2]
+    assert quotable(found, "When was the organ built?", **of) == []
+    assert quotable(found, "When is tuning?", **of) == found

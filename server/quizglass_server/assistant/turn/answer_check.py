@@ -25,6 +25,7 @@ from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import (
     NoteSentence,
+    asks_in_words,
     chosen,
     compare,
     joined,
@@ -101,7 +102,7 @@ class AnswerCheck:
     async def _sentences(self, evidence: Sequence[Evidence]) -> Sequence[NoteSentence] | None:
         """Those that answer the question; None where there is no time."""
         found, question = sentences_of(self._of_named(evidence)), self._turn.question
-        if not found:
+        if not found or not asks_in_words(question):
             return ()
         scores = await self._sentence_scores(question, found)
         return None if scores is None else chosen(found, scores, self._resources.tuning.quote_accept or 0.0)

@@ -1,4 +1,4 @@
-"""Names in queries: those that a writer made up, and one in place of the words that point at a question's subject.
+"""Names in questions and queries: those that no text has, and one in place of the words that point at a subject.
 
 English, by its words. A small model that is given the name may put the one that the question has in both places.
 """
@@ -9,13 +9,27 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from quizglass_server.steps.language.phrases import named_at
+from quizglass_server.steps.language import english
+from quizglass_server.steps.language.lexemes import meaning
+from quizglass_server.steps.language.phrases import ANYTHING, named_at, phrases_of
 from quizglass_server.steps.language.statements import sentences
-from quizglass_server.steps.language.wording import words
+from quizglass_server.steps.language.wording import proper_names, words
 
 _POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+$", re.IGNORECASE)
 _ALONE = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
 _ENDING = "'s"
+_ACRONYM = re.compile(r"\b[A-Z]{2,}\b")
+"""Written large whatever it stands for: a PIN, a TV."""
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_COMMON = frozenset(
+    map(
+        meaning,
+        f"""{english.FUNCTION} {english.FRAMING} {english.MONTHS} {english.WEEKDAYS} {english.TIMES} advent christmas
+        easter time moment best first last latest main new next number old right same usual address date place word
+        way""".split(),
+    )
+)
+"""Meanings of what is said of any thing, and distinguishes none."""
 
 
 def repeats_a_name(text: str) -> bool:
@@ -63,3 +77,35 @@ def _texts(told: object) -> Iterator[str]:
     elif isinstance(told, Sequence):
         for each in told:
             yield from _texts(each)
+
+
+def is_about_another(question: str, told: str) -> bool:
+    """Whether a question says what it is about and a text has none of that: "Who made the piano?" of a violin's note.
+
+    What it is about are its proper names, and what it says "the", "my" or the like of. A question with neither says
+    nothing of that.
+    """
+    known = _stems(told)
+    return any(said and said.isdisjoint(known) for said in (_proper(question), _things(question)))
+
+
+def _proper(question: str) -> set[str]:
+    """Stems of its proper names; the first word of a sentence is written large anyway."""
+    plain = _ACRONYM.sub(lambda match: match[0].lower(), question)
+    return {
+        meaning(name) for form in _forms(plain) for _, each in sentences(form) for name in proper_names(each)
+    } - _COMMON
+
+
+def _things(question: str) -> set[str]:
+    """Stems of what it points at by "the", "my" and the like."""
+    return {stem for phrase in phrases_of(question) if phrase != ANYTHING for stem in _stems(phrase)}
+
+
+def _stems(text: str) -> set[str]:
+    return {meaning(word.key) for form in _forms(text) for word in words(form)} - _COMMON
+
+
+def _forms(text: str) -> tuple[str, str]:
+    """A text with hyphens and without: "Wi-Fi" is "wifi"."""
+    return text, _HYPHEN.sub("", text)

@@ -90,8 +90,12 @@ def shares_part(text: str, title: str) -> bool:
 
 def shares_proper_name(text: str, title: str) -> bool:
     """Whether a title has a name of a text: a word with a capital that does not begin it, with or without "'s"."""
-    said = {_bare(word.key) for word in words(text)[1:] if word.named and word.key[0].isalpha()} - _TITLES_OF_PEOPLE
-    return not said.isdisjoint(_bare(word.key) for word in words(title))
+    return not proper_names(text).isdisjoint(_bare(word.key) for word in words(title))
+
+
+def proper_names(text: str) -> set[str]:
+    """The names of a text, a sentence: words with a capital that do not begin it, without "'s" and titles of people."""
+    return {_bare(word.key) for word in words(text)[1:] if word.named and word.key[0].isalpha()} - _TITLES_OF_PEOPLE
 
 
 def _bare(word: str) -> str:

@@ -1,8 +1,8 @@
-"""What a text names that nothing told."""
+"""What a text names that nothing told, and a question that a text says nothing of."""
 
 import pytest
 
-from quizglass_server.steps.language.naming import has_ungrounded_names
+from quizglass_server.steps.language.naming import has_ungrounded_names, is_about_another
 
 TOLD = {"question": "What does this cost?", "seen": ["Velmora is a red car made by Orvex."], "words": None}
 
@@ -27,3 +27,37 @@ def test_what_was_said_before_is_told() -> None:
     told = {"history": [{"question": "What is it?", "answer": "the Tandric"}]}
     assert not has_ungrounded_names("What does the Tandric weigh?", told)
     assert has_ungrounded_names("What does the Tandric weigh?", {})
+
+
+VIOLIN = (
+    "Violin\nIt was made by Karl Herrmann in Markneukirchen in 1923. Ring Allianz if it breaks. PIN of the case: 12."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "another"),
+    [
+        ("Who made the piano?", True),
+        ("Who made the violin?", False),
+        ("Who made my violins?", False),
+        ("Who founded Tandex?", True),
+        ("Who was Herrmann?", False),
+        ("What is Karl's town?", False),
+        ("Hello! Who made it?", False),
+        ("What is the PIN?", False),
+        ("What is Allianz's PIN at the bank?", True),  # nothing that it says "the" of
+        ("When was the last time on a Sunday in May?", False),  # what is said of any thing names none
+        ("Who made these?", False),
+        ("Who builds violins?", False),  # neither a name nor "the"
+        ("Which is the other one?", False),
+        ("", False),
+    ],
+)
+def test_a_question_is_about_another_thing_where_a_text_has_nothing_that_it_names(question: str, another: bool) -> None:
+    assert is_about_another(question, VIOLIN) is another
+
+
+@pytest.mark.parametrize(("asked", "told"), [("Wi-Fi", "wifi"), ("wifi", "Wi-Fi"), ("Wi-Fi", "Wi-fi")])
+def test_a_hyphen_makes_no_other_thing(asked: str, told: str) -> None:
+    assert not is_about_another(f"What is the {asked} password?", f"{told}: Sommer")
+    assert not is_about_another(f"How does {asked} work?", f"{told}: Sommer")
