@@ -281,7 +281,8 @@ class Assistant:
             support = Support(VerdictOutcome.UNCHECKED)
         else:
             with journal.stage("verify") as span:
-                support = verify(answer, journal.evidence, draft.calculations, question, draft.shown)
+                quoted = draft.kind is AnswerKind.QUOTED
+                support = verify(answer, journal.evidence, draft.calculations, question, draft.shown, quoted=quoted)
                 support = judged(support, draft.supported)
             journal.ended(span, "", lambda: told_check(answer, support))
         kind = AnswerKind.UNKNOWN if abstaining else draft.kind

@@ -22,6 +22,7 @@ from quizglass_server.steps.language.entailing import entails, statements, turne
 from quizglass_server.steps.language.lexemes import meaning, regrouped
 from quizglass_server.steps.language.statements import Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, words
+from quizglass_server.steps.quoting import sentences_of
 from quizglass_server.steps.read import asks_to_read
 from quizglass_server.steps.sources import FEW, Source, denies, numbers
 from quizglass_server.steps.step import Telling
@@ -61,6 +62,8 @@ def verify(
     calculations: Sequence[Calculation] = (),
     question: str = "",
     shown: Sequence[str] = (),
+    *,
+    quoted: bool = False,
 ) -> Support:
     """Check an answer.
 
@@ -73,6 +76,7 @@ def verify(
         shown: ids of the evidence that the answer was written from, in order. That is cited before what else the turn
             found;
             none: it is not known.
+        quoted: whether it is made of sentences of the evidence, word for word.
 
     Returns:
         SUPPORTED with citations and disputes; UNSUPPORTED when search results were shown and do not say all that the
@@ -80,7 +84,7 @@ def verify(
     """
     every = {item.id: Source(item) for item in evidence}
     used = _first_cited([item for item in evidence if item.used], shown)
-    support = _supported(answer, [every[item.id] for item in used], calculations, question)
+    support = _supported(answer, [every[item.id] for item in used], calculations, question, quoted=quoted)
     if support.outcome is not VerdictOutcome.SUPPORTED:
         return support
     cited = [every[name] for name in dict.fromkeys(citation.evidence_id for citation in support.citations)]
@@ -92,7 +96,9 @@ def verify(
     return replace(support, outcome=outcome, disputes=disputes, overruled=overruled)
 
 
-def _supported(answer: str, sources: Sequence[Source], calculations: Sequence[Calculation], question: str) -> Support:
+def _supported(
+    answer: str, sources: Sequence[Source], calculations: Sequence[Calculation], question: str, *, quoted: bool
+) -> Support:
     """The outcome by the sources that were shown, whatever they say of each other."""
     spoken = words(answer)
     outcome = _unsupported(sources)
@@ -104,10 +110,28 @@ def _supported(answer: str, sources: Sequence[Source], calculations: Sequence[Ca
     standing = [each for each in sources if each.opens_with(spoken, denied=denied) and counted <= each.numbers]
     if whole := _standing(spoken, standing):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
+    if quoted and (parts := _quoted(answer, sources)):
+        return Support(VerdictOutcome.SUPPORTED, parts)
     if parts := _stated(answer, sources, denied=denied):
         return Support(VerdictOutcome.SUPPORTED, parts)
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
+
+
+def _quoted(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
+    """Each sentence of a quote with its source; none where a word is of none.
+
+    They are cut as they were for the quote: a row of a table ("part: socket; value: AM2") states no clause.
+    """
+    spoken, cited = words(answer), dict[int, Citation]()
+    for source in sources:
+        for sentence in sentences_of([source.item]):
+            text = sentence.text.removesuffix(";")  # as it ends an answer
+            start = answer.find(text)
+            within = [word for word in spoken if start <= word.start and word.end <= start + len(text)]
+            if start >= 0 and within and not any(word.start in cited for word in within):
+                cited |= dict.fromkeys((word.start for word in within), _cite(source, within[0], within[-1]))
+    return tuple(dict.fromkeys(cited[at] for at in sorted(cited))) if len(cited) == len(spoken) else ()
 
 
 def _disputes(

@@ -58,6 +58,15 @@ async def test_a_quote_stands_in_for_not_knowing(answers: Answers) -> None:
     assert "".join(event.text for event in of(AnswerDelta, events)) == done(events).answer
 
 
+async def test_a_quoted_row_of_a_table_is_supported() -> None:
+    world = World(quote_accept=0.7, answers=Answers.QUOTE)
+    world.knowledge.chunks = [ChunkHit(VELMORA, "Velmora: part: engine; value: four cylinders, 80 hp", 0.9)]
+    world.models.scores = {"part: engine": 0.9}
+    events = await world.ask(turn("Which engine does it have?"), "quote")
+    assert done(events).answer == "part: engine; value: four cylinders, 80 hp"
+    assert (verdict(events).outcome, verdict(events).kind) == (VerdictOutcome.SUPPORTED, AnswerKind.QUOTED)
+
+
 @pytest.mark.parametrize("question", ["?", "!!!", "2+2", "42"])
 async def test_what_has_no_word_is_answered_by_no_quote(question: str) -> None:
     world = World(quote_accept=0.0)

@@ -382,3 +382,29 @@ def test_a_clause_that_nothing_states_ends_the_check(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("quizglass_server.steps.verify.entails", lambda *parts: compared.append(parts))
     assert verify("The car is blue. " * 50, [SEEN]).outcome is VerdictOutcome.UNSUPPORTED
     assert len(compared) == 2  # with its one sentence and its title
+
+
+def test_a_quoted_row_of_a_table_is_supported_by_the_passage_that_it_is_cut_from() -> None:
+    rows = ("part: RAM; value: 4 GB DDR2", "part: socket; value: AM2")
+    found = [
+        Evidence(str(at), Origin.TEXT_SEARCH, "board", "Board", f"Board: {row}", used=True)
+        for at, row in enumerate(rows)
+    ]
+    one, both = verify(rows[1], found, quoted=True), verify("; ".join(rows), found, quoted=True)
+    assert one.outcome is both.outcome is VerdictOutcome.SUPPORTED
+    assert [(c.evidence_id, rows[1][c.start : c.end]) for c in one.citations] == [
+        ("1", "part: socket"),
+        ("1", "value: AM2"),
+    ]
+    assert [(c.evidence_id, "; ".join(rows)[c.start : c.end]) for c in both.citations] == [
+        ("0", "part: RAM"),
+        ("0", "value: 4 GB DDR2"),
+        ("1", "part: socket"),
+        ("1", "value: AM2"),
+    ]
+
+
+@pytest.mark.parametrize("answer", ["part: socket; value: AM3", "part: RAM; value: AM2 socket"])
+def test_a_quote_that_no_passage_has_is_unsupported(answer: str) -> None:
+    found = [Evidence("1", Origin.TEXT_SEARCH, "board", "Board", "Board: part: socket; value: AM2", used=True)]
+    assert verify(answer, found, quoted=True).outcome is VerdictOutcome.UNSUPPORTED
