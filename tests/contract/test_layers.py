@@ -69,7 +69,9 @@ LAYERS = {
     "knowledge.memory": (
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"
     ),
-    "knowledge.sources": ("config decoding.markup domain engines.generator errors knowledge.milvus observe scheduling"),
+    "knowledge.sources": (
+        "config decoding.markup domain engines.generator errors knowledge.content knowledge.milvus observe scheduling"
+    ),
     "steps.language": "",
     "steps": "domain errors roles scheduling steps.language",
     "steps.lookup": "domain errors knowledge.sources roles scheduling steps steps.language",

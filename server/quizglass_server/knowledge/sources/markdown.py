@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, DirectoryPath
 
 from quizglass_server.decoding.markup.blocks import blocks
+from quizglass_server.knowledge.content.spacing import spaced
 from quizglass_server.knowledge.sources.cleaning import MAX_TEXT
 from quizglass_server.knowledge.sources.protocol import Passage, SourceError, TextQuery
 
@@ -29,12 +30,18 @@ _HIDDEN = "."
 """Begins names that are not looked at: programs for notes keep deleted ones in `.trash`."""
 _LONG = 800
 """Characters from which on paragraphs under one heading are a passage."""
-_SCHEMA = "CREATE VIRTUAL TABLE passages USING fts5(title, text, path UNINDEXED, tokenize='porter unicode61')"
+_SCHEMA = """
+    CREATE VIRTUAL TABLE passages USING fts5(
+        title_words, words, title UNINDEXED, text UNINDEXED, path UNINDEXED, tokenize='porter unicode61'
+    )
+"""
+_ADD = "INSERT INTO passages (title_words, words, title, text, path) VALUES (?, ?, ?, ?, ?)"
 _SEARCH = """
     SELECT rowid, title, text, path FROM passages WHERE passages MATCH ? ORDER BY bm25(passages, 2.0, 1.0) LIMIT ?
 """
 _WORD = re.compile(r"\w+")
-_MOST_WORDS = 64
+_MOST_WORDS, _MOST_PAIRS = 64, 256
+"""Of a question: of one that has unspaced scripts, pairs of characters among them."""
 
 
 class MarkdownKeys(BaseModel):
@@ -66,7 +73,8 @@ class MarkdownFolder:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _search(self, text: str, limit: int) -> list[Passage]:
-        words = list(dict.fromkeys(_WORD.findall(text)))[:_MOST_WORDS]
+        said = spaced(text)
+        words = list(dict.fromkeys(_WORD.findall(said)))[: _MOST_WORDS if said == text else _MOST_PAIRS]
         try:
             database = self._looked_at()
         except OSError as error:
@@ -88,7 +96,8 @@ class MarkdownFolder:
             if self._known.get(path) != state:
                 rows = list(_passages(_readable(path), self._read(path)))
                 self._database.execute("DELETE FROM passages WHERE path = ?", (_readable(path),))
-                self._database.executemany("INSERT INTO passages (title, text, path) VALUES (?, ?, ?)", rows)
+                words = ((spaced(title), spaced(said), title, said, below) for title, said, below in rows)
+                self._database.executemany(_ADD, words)
         self._known = now
         return self._database
 

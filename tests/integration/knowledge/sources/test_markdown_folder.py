@@ -43,6 +43,19 @@ async def test_a_paragraph_is_found_by_its_words_under_its_headings(folder: Mark
     assert await found(folder, "zebra") == []
 
 
+@pytest.mark.parametrize(
+    "question", ["コアラは何を食べますか？", "ｺｱﾗ", "葉", "动物园在哪里", "🐨?", "what is a コアラ"]
+)
+async def test_words_are_found_where_none_are_written_apart(
+    folder: MarkdownFolder, tmp_path: Path, question: str
+) -> None:
+    koala = "コアラはユーカリの葉を食べます。動物 动物园 🐨"
+    (tmp_path / "koala.md").write_text(f"# 動物\n\n{koala}\n", encoding="utf-8")
+    (tmp_path / "tagrin.md").write_text("The Tagrin lies in Brenn.\n")
+    (passage,) = await found(folder, question)
+    assert (passage.title, passage.text, passage.address) == ("動物", koala, "koala.md")
+
+
 async def test_what_changes_is_found_by_the_next_question(folder: MarkdownFolder, tmp_path: Path) -> None:
     note = tmp_path / "a.md"
     assert await found(folder, "crowns") == []
