@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import threading
@@ -28,6 +29,18 @@ def search(query: str, language: str = "en") -> list[dict[str, str]]:
 def tell(query: str) -> str:
     """Tell in a sentence."""
     return f"The answer to {query} is 45 crowns."
+
+
+@server.tool()
+def written(query: str) -> str:
+    """Search the wiki, and write JSON."""
+    return json.dumps(FOUND)
+
+
+@server.tool()
+def wrapped(query: str) -> dict[str, object]:
+    """Search the wiki, with more about the search."""
+    return {"query": query, "suggestions": ["car"], "results": FOUND, "total": len(FOUND)}
 
 
 @server.tool()

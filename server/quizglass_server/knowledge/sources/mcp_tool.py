@@ -88,17 +88,30 @@ def _passages(tool: str, records: Sequence[object]) -> Iterator[Passage]:
 
 
 def _results(given: object) -> list[object]:
-    """The results in what a tool gave: JSON is read, and a list taken out of an object that has nothing else."""
-    if isinstance(given, str) and given.lstrip()[:1] in ("[", "{"):
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError):
-            return [given]
-    if isinstance(given, Mapping):
+    """The results in what a tool gave: JSON is read, and a list taken out of an object that has nothing else.
+
+    Servers wrap what a tool returns: a text that is JSON comes as {"result": "[…]"}.
+    """
+    given = _read(given)
+    while isinstance(given, Mapping) and len(given) == 1 and not _first(given, _TEXTS):
+        (wrapped,) = given.values()
+        given = _read(wrapped)
+    if isinstance(given, Mapping) and not _first(given, _TEXTS):
         lists = [value for value in given.values() if isinstance(value, list)]
-        if not _first(given, _TEXTS):
-            return lists[0] if lists else list(given.values())
+        of_records = (each for each in lists if any(isinstance(one, Mapping) for one in each))
+        return next(of_records, lists[0]) if lists else list(given.values())
     return list(given) if isinstance(given, list) else [given]
+
+
+def _read(given: object) -> object:
+    """What a text says that is JSON; all else as it is."""
+    if not isinstance(given, str) or given.lstrip()[:1] not in ("[", "{"):
+        return given
+    try:
+        read: object = json.loads(given)
+    except (ValueError, RecursionError):
+        return given
+    return read
 
 
 def _first(record: Mapping[Any, Any], keys: Sequence[str]) -> str:

@@ -44,6 +44,14 @@ async def test_results_are_passages_with_their_titles_and_addresses(url: str) ->
     assert len({passage.id for passage in found}) == 3
 
 
+@pytest.mark.parametrize("tool", ["written", "wrapped"])
+async def test_json_is_read_however_the_server_wraps_it(url: str, tool: str) -> None:
+    first, second = await asked(url, tool).texts(QUERY)
+    address = "https://cars.example/velmora"
+    assert first == Passage(address, "Velmora", "The Velmora costs 45 crowns.", address)
+    assert (second.title, second.text) == ("Tagrin", "The Tagrin lies in Brenn.")
+
+
 async def test_a_text_is_one_passage_under_the_tools_name(url: str) -> None:
     (passage,) = await asked(url, "tell").texts(QUERY)
     assert (passage.title, passage.text) == ("tell", "The answer to the price of the Velmora is 45 crowns.")
