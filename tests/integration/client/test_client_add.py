@@ -3,6 +3,8 @@
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 
@@ -13,6 +15,7 @@ from quizglass_server.errors import NotSupported
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png
 
+Form = Literal["NFC", "NFD"]
 NOTE = "Aunt Gerda's aloe. Water every three weeks."
 
 
@@ -156,6 +159,31 @@ def test_an_entry_of_a_folder_is_deleted_by_the_name_of_its_file(stage, photo: P
     knowledge("import", "--no-compare", photo.parent / "blue mug.png")
     assert "did you mean blue-mug.png-" in knowledge("get", "blue mug")[2]
     assert knowledge("delete", "blue mug.png")[0] == 0
+    assert stage.knowledge.entries == {}
+
+
+@pytest.mark.parametrize(("of_file", "typed"), [("NFD", "NFC"), ("NFC", "NFD"), ("NFD", "NFD")])
+def test_a_name_is_that_of_its_file_however_its_accents_are_written(
+    stage, tmp_path: Path, capsys, of_file: Form, typed: Form
+) -> None:
+    knowledge = knowledge_command(stage.target, capsys)
+    name = "Café Zürich.md"
+    (tmp_path / normalize(of_file, name)).write_text("It opens at 8.")
+    knowledge("import", "--no-compare", tmp_path)
+    assert knowledge("get", normalize(typed, name))[1]["text"] == "It opens at 8."
+    assert "did you mean Caf" in knowledge("get", normalize(typed, "café"))[2]
+    assert knowledge("delete", normalize(typed, name))[0] == 0
+    assert stage.knowledge.entries == {}
+
+
+def test_two_names_of_one_entry_delete_it_and_the_others(stage, tmp_path: Path, capsys) -> None:
+    knowledge = knowledge_command(stage.target, capsys)
+    for name in ("red kettle.md", "pan.md"):
+        (tmp_path / name).write_text("It is hot.")
+    knowledge("import", "--no-compare", tmp_path)
+    (entry_id,) = stage.knowledge.entries.keys() - {"pan.md"}
+    words = ["red kettle.md", entry_id, "./red kettle.md", "pan.md"]
+    assert main(["--server", stage.target, "knowledge", "delete", *words]) == 0
     assert stage.knowledge.entries == {}
 
 

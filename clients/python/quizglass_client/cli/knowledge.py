@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields as fields_of
@@ -19,7 +20,7 @@ from quizglass_client.cli.imports.documents import entry_id
 from quizglass_client.cli.intake.typed import typed
 from quizglass_client.cli.tuning.alike import alike
 from quizglass_client.errors import InvalidRequest, NotFound
-from quizglass_client.names.kinds import is_picture
+from quizglass_client.names.kinds import is_picture, same_name
 from quizglass_client.notes import photo_id
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import NOTHING_STORED
@@ -212,8 +213,9 @@ def found(client: Client, name: str) -> Entry:
     path = Path(name)
     with suppress(NotFound, InvalidRequest):
         return client.get_entry(name)
-    with suppress(NotFound):
-        return client.get_entry(entry_id(path.as_posix()))
+    for written in dict.fromkeys((path.as_posix(), *_written_otherwise(path.as_posix()))):
+        with suppress(NotFound):
+            return client.get_entry(entry_id(written))
     if is_picture(path) and path.is_file():
         with suppress(NotFound):
             return client.get_entry(photo_id(path))
@@ -223,16 +225,22 @@ def found(client: Client, name: str) -> Entry:
     raise NotFound(f"there is no entry {name!r}; {advice}")
 
 
+def _written_otherwise(name: str) -> tuple[str, ...]:
+    """A name with its accents composed and taken apart: a file's may be either, and people type one."""
+    return () if name.isascii() else tuple(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))
+
+
 def _like(client: Client, name: str) -> Iterator[Entry]:
     """Entries whose id, title or source has a name in it, of the first that there are."""
     for entry in islice(client.list_entries(), _MOST_LOOKED_AT):
-        if any(name.casefold() in said.casefold() for said in (entry.id, entry.title, entry.source)):
+        if any(same_name(name) in same_name(said) for said in (entry.id, entry.title, entry.source)):
             yield entry
 
 
 def delete(client: Client, arguments: argparse.Namespace) -> int:
     """Delete entries; none where one of them is not there."""
-    for entry in [found(client, name) for name in dict.fromkeys(arguments.ids)]:
+    named = [found(client, name) for name in dict.fromkeys(arguments.ids)]
+    for entry in {entry.id: entry for entry in named}.values():  # two names may be of one
         receipt = client.delete_entry(entry.id)
         if arguments.json:
             print_json({"deleted": entry.id, "sequence": receipt.sequence})
