@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from quizglass.values import Origin
 from quizglass_bundle.tuning import Tuning
-from quizglass_server.domain.sightings import SightingHit, SightingQuery
+from quizglass_server.domain.sightings import SightingFilter, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.ledger import handed, text_size
@@ -80,14 +81,22 @@ async def last_seen(index: SightingIndex, look: Look, question: str, tuning: Tun
 
 
 async def last_seen_by_name(index: SightingIndex, encoder: TextEncoder, question: str) -> SightingHit | None:
-    """The last sighting in which something was recognised that the question names."""
+    """The last sighting in which something was recognised that the question names.
+
+    The search gives those that fit best, and of many the last may not be among them: it goes on among later ones.
+    """
     (vector,) = await encoder.embed_queries([question])
     asked = words(question)
     handed("memory", vector.nbytes + text_size(question))
-    for hit in await index.by_text(vector, question, SightingQuery(_BY_NAME)):
-        if any(stands_in(words(name), asked) for name in hit.sighting.recognised):
-            return hit
-    return None
+    last, query = None, SightingQuery(_BY_NAME)
+    while True:
+        hits = await index.by_text(vector, question, query)
+        named = (hit for hit in hits if any(stands_in(words(name), asked) for name in hit.sighting.recognised))
+        if (later := next(named, None)) is None:
+            return last
+        if len(hits) < _BY_NAME:  # all that there are
+            return later
+        last, query = later, replace(query, filter=SightingFilter(time_from=later.sighting.time + 1))
 
 
 def told_sighting(hit: SightingHit, now: datetime) -> Evidence:

@@ -26,6 +26,7 @@ from quizglass_server.knowledge.memory import queue as queues
 from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
+from quizglass_server.steps.lookup.recall import last_seen_by_name
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.knowledge.memory_stage import Eyes, frame
 
@@ -176,6 +177,30 @@ async def test_the_best_are_looked_for_once_however_many_there_are(tmp_path, mon
         query = SightingQuery(3, order=Order.BEST, least_score=-1.0)
         assert len(await memory.by_picture(await Eyes().embed([frame(RED)]), query)) == 3
         assert len(looks) == 1
+
+
+class NearestCaptions(FakeTextEncoder):
+    """Takes a question for one of sightings that say nothing but this name."""
+
+    async def embed_queries(self, texts):
+        return await super().embed_queries(["Velmora: Velmora" for _ in texts])
+
+
+@pytest.mark.parametrize("latest", [159, 158])
+async def test_the_last_sighting_of_a_name_is_the_latest_however_many_fit_the_question_better(tmp_path, latest):
+    question, began = "When did I last see the Velmora?", int(time.time()) - 1000
+    async with opened(tmp_path) as memory:
+        for number in range(160):
+            one = seen(f"s{number}", at=began + number, recognised=("Velmora",) if number <= latest else ("Tagrin",))
+            asked = "Is it awake?" if number < 140 else "Is Velmora, up on its shelf, still awake or asleep?"
+            memory.remember(replace(one, sighting=replace(one.sighting, question=asked)))
+            if number % 50 == 49:
+                await memory.settle()
+        await memory.settle()
+        hit = await last_seen_by_name(memory, NearestCaptions(), question)
+        assert hit is not None
+        assert hit.sighting.id == f"s{latest}"
+        assert await last_seen_by_name(memory, FakeTextEncoder(), "When did I last see the Brenn?") is None
 
 
 async def test_the_oldest_go_when_there_are_too_many(tmp_path):
