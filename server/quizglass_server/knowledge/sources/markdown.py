@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from stat import S_ISREG
@@ -82,7 +83,8 @@ class MarkdownFolder:
         if not words:
             return []
         found = database.execute(_SEARCH, (" OR ".join(f'"{word}"' for word in words), limit))
-        return [Passage(f"{path}#{row}", title, text, path) for row, title, text, path in found]
+        # What is left of markup is meant as it stands, in code say; a passage may be HTML.
+        return [Passage(f"{path}#{row}", escape(title), escape(text), path) for row, title, text, path in found]
 
     def _looked_at(self) -> sqlite3.Connection:
         """The database as the folder is now."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from quizglass_server.knowledge.sources.guarded import GuardedSource, Terms
 from quizglass_server.knowledge.sources.markdown import LARGEST_FILE, MarkdownFolder, opened
 from quizglass_server.knowledge.sources.protocol import Passage, SourceError, TextQuery
 
@@ -54,6 +55,14 @@ async def test_words_are_found_where_none_are_written_apart(
     (tmp_path / "tagrin.md").write_text("The Tagrin lies in Brenn.\n")
     (passage,) = await found(folder, question)
     assert (passage.title, passage.text, passage.address) == ("動物", koala, "koala.md")
+
+
+async def test_signs_that_are_no_markup_in_a_note_stay(folder: MarkdownFolder, tmp_path: Path) -> None:
+    commands = 'To log in: `ssh <user>@<host>`, R&D knows &lt;host&gt;. Boil if "a" < b.'
+    (tmp_path / "login.md").write_text(f'# List\\<Host>\n\n{commands}\n\n    if (a<b && c>d) "go"\n')
+    (passage,) = await GuardedSource("notes", "markdown", folder, Terms()).texts(TextQuery("log in"))
+    said = 'To log in: ssh <user>@<host>, R&D knows <host>. Boil if "a" < b. if (a<b && c>d) "go"'
+    assert (passage.title, passage.text) == ("List<Host>", said)
 
 
 async def test_what_changes_is_found_by_the_next_question(folder: MarkdownFolder, tmp_path: Path) -> None:
