@@ -57,11 +57,13 @@ _WITHOUT_NUMBERS = frozenset(
 _ANY_PICTURE = frozenset(("bild", "foto", "image", "photo", "picture"))
 
 _WORDS_OF_FOLDERS = """
-    apple android backup bilder bildschirmfotos cameras dossier eigene folder fotografie fotos imagens images imágenes
-    immagini import kamera misc mms mobil my neu neuer new ordner others pics roll screenshots sent sonstiges various
+    adjuntos allegati android anexos anhänge anlagen apple assets attachments backup bijlagen bilder bildschirmfotos
+    cameras dossier eigene files folder fotografie fotos imagens images imágenes immagini import kamera media misc mms
+    mobil my neu neuer new ordner others pics resources roll screenshots sent sonstiges uploads various
 """
 _OF_FOLDERS = frozenset(_WORDS_OF_FOLDERS.split())
-"""Words in the names of folders that hold pictures of this and that: "Camera Roll", "100APPLE", "Neuer Ordner"."""
+"""Words in the names of folders that hold pictures of this and that: "Camera Roll", "100APPLE", "Neuer Ordner", and
+those of programs for notes: "attachments", "_resources"."""
 
 _WORD, _NUMBER = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 _PICTURE_ENDINGS = re.compile(

@@ -53,6 +53,15 @@ def test_pictures_that_a_camera_named_go_with_the_only_document_of_their_folder(
     assert laid_out(tmp_path, "zoo/lion.md")[0] == ("zoo/IMG_2041.jpg", ["zoo/IMG_2041.jpg"])
 
 
+def test_a_folder_in_which_programs_for_notes_keep_pictures_is_no_thing(tmp_path: Path) -> None:
+    folders = ("attachments", "_resources", "Assets", "media", "uploads", "Anhänge")
+    pictures = [f"notes/{folder}/IMG_204{number}.jpg" for folder in folders for number in (1, 2)]
+    assert laid_out(tmp_path, *pictures) == [(picture, [picture]) for picture in sorted(pictures)]
+    assert laid_out(tmp_path / "other", "pan/IMG_2041.jpg", "pan/IMG_2042.jpg") == [
+        ("pan", ["pan/IMG_2041.jpg", "pan/IMG_2042.jpg"])
+    ]
+
+
 def test_an_entry_has_no_more_pictures_than_it_may(tmp_path: Path) -> None:
     ((_, pictures),) = laid_out(tmp_path, "a.md", *(f"a {number}.jpg" for number in range(30)))
     assert len(pictures) == MOST_PICTURES
