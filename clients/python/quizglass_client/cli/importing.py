@@ -144,7 +144,9 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace, ids: 
 
             settling.settle(client.add_entries(entries(), on_progress=advance), ended=True)
             progress.update(task, completed=memory.done)
-            pairs = _compared(client, pictured, progress) if compared else []
+            refused = {item["id"] for item in memory.refused}  # there is nothing to find of these
+            stored = [entry for entry in pictured if entry.id not in refused]
+            pairs = _compared(client, stored, progress) if compared else []
     finally:
         if origin is not None:
             _remember(origin, settling.brought, noted, arguments.paths)

@@ -143,6 +143,15 @@ def test_pictures_that_cannot_be_distinguished_are_named(stage, quizglass, tmp_p
     assert "alike" not in quizglass("import", tmp_path, "--no-compare")[1]
 
 
+def test_a_picture_of_an_entry_that_was_refused_is_like_no_other(stage, quizglass, tmp_path: Path) -> None:
+    (tmp_path / "koala.png").write_bytes(png(20))
+    (tmp_path / "koala 2.png").write_bytes(b"no picture")
+    (tmp_path / "panda.png").write_bytes(png(40))
+    status, report, _ = quizglass("import", tmp_path)  # of a server that always finds the Velmora
+    assert (status, len(report["refused"])) == (1, 1)
+    assert [pair["one"] for pair in report["alike"]] == ["Panda"]
+
+
 def test_an_import_that_was_interrupted_goes_on(stage, quizglass, tmp_path: Path) -> None:
     path, memory = tmp_path / "many.jsonl", tmp_path / "memory.json"
     lines = [json.dumps({"id": f"e{n}", "title": "" if n == 3 else "t"}) for n in range(200)]
