@@ -217,6 +217,13 @@ def test_several_files_are_imported_as_their_folder_has_them(stage, imported, tm
     assert main(["--server", "127.0.0.1:1", "knowledge", "import", str(tmp_path / "IMG_2041.png")]) in (1, 3)
 
 
+def test_a_hidden_file_that_is_named_is_imported(stage, imported, tmp_path: Path) -> None:
+    for name in (".kettle.md", "pan.md"):
+        (tmp_path / name).write_text("# A thing\n\nIt is hot.")
+    assert imported(tmp_path / ".kettle.md")[0] == 0
+    assert {id_: entry.title for id_, entry in stage.knowledge.entries.items()} == {".kettle.md": "A thing"}
+
+
 def test_files_and_folders_are_imported_one_after_the_other(stage, folder: Path, tmp_path: Path, capsys) -> None:
     (tmp_path / "more.jsonl").write_text('{"id": "a", "title": "A"}\n{\n')
     report = tmp_path / "report.jsonl"

@@ -62,10 +62,15 @@ def albums_of(pictures: Sequence[Path], report: ImportReport) -> list[Album]:
 
 
 def album_of(document: Path, report: ImportReport, *, guess: bool = True) -> Album:
-    """A document with its pictures, as an import of its folder has it. Raises OSError."""
+    """A document with its pictures, as an import of its folder has it; alone where that has it not, as if hidden.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
     folder, whole = document.parent, ImportReport()
     tree = folder_tree(folder, whole, only=bare_name(document))
-    found = next(album for album in _Matching(folder, tree, whole, guess).albums() if album.document == document)
+    of_folder = _Matching(folder, tree, whole, guess).albums()
+    found = next((album for album in of_folder if album.document == document), Album(document))
     for note in whole.notes:
         if note.name == document.name:
             report.add(note)
