@@ -14,6 +14,10 @@ from quizglass_server.knowledge.interface import FoundKnowledge
 from quizglass_server.knowledge.search.ranking import best_of_views
 
 _ANY = SearchOptions()
+_WIDER, _MOST = 4, 4_096
+"""How much further the shared store is searched where entries that the tenant has replaced took the places; and the
+most results that are looked at.
+"""
 Hit = TypeVar("Hit", EntryHit, ChunkHit)
 
 
@@ -52,10 +56,14 @@ class WithShared(FoundKnowledge):
     ) -> list[list[EntryHit]]:
         """For each vector, entries of both by their best picture, best first."""
         own = await self._own.search_views(vectors, limit, options)
-        shared = await self._shared.search_views(vectors, limit, options)
-        known = dict[str, bool]()
-        both = [await self._merged(*each, limit, known) for each in zip(own, shared, strict=True)]
-        return [best_of_views([hits], limit, options) for hits in both]
+        known, wide = dict[str, bool](), limit
+        while True:
+            shared = await self._shared.search_views(vectors, wide, options)
+            both = [await self._merged(*each, limit, known) for each in zip(own, shared, strict=True)]
+            lacks = (len(hits) < limit and len(each) == wide for hits, each in zip(both, shared, strict=True))
+            if wide >= _MOST or not any(lacks):
+                return [best_of_views([hits], limit, options) for hits in both]
+            wide *= _WIDER
 
     async def search_crops(
         self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
@@ -68,8 +76,13 @@ class WithShared(FoundKnowledge):
     ) -> list[ChunkHit]:
         """Chunks of both, each store's in its own order."""
         own = await self._own.search_texts(vector, limit, words, options)
-        shared = await self._shared.search_texts(vector, limit, words, options)
-        return await self._merged(own, shared, limit, {})
+        known, wide = dict[str, bool](), limit
+        while True:
+            shared = await self._shared.search_texts(vector, wide, words, options)
+            both = await self._merged(own, shared, limit, known)
+            if wide >= _MOST or len(both) == limit or len(shared) < wide:
+                return both
+            wide *= _WIDER
 
     async def _merged(self, own: Sequence[Hit], shared: Sequence[Hit], limit: int, known: dict[str, bool]) -> list[Hit]:
         """The best of both; an entry that the tenant's own store has is not found in the other, also where it says

@@ -14,7 +14,7 @@ from quizglass.values import Deleted, Entry, Filter, SearchMode
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain import checks
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
-from quizglass_server.errors import InvalidInput, Overloaded, Stopping, Unfinished
+from quizglass_server.errors import InvalidInput, NotFound, Overloaded, Stopping, Unfinished
 from quizglass_server.knowledge.interface import FoundKnowledge, KnowledgeStore
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_its_end
@@ -125,7 +125,15 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.DeleteEntryResponse:
         """Delete one entry with its chunks and pictures."""
         async with self._guard(context, "DeleteEntry"):
-            gone = await to_its_end(self._delete(checks.text(request.id, "id", longest=_MAX_ID)))
+            entry_id = checks.text(request.id, "id", longest=_MAX_ID)
+            try:
+                gone = await to_its_end(self._delete(entry_id))
+            except NotFound as error:
+                if self._found is self._knowledge:
+                    raise
+                await self._found.get(entry_id)
+                told = f"entry {entry_id!r} is of the knowledge that all tenants share, and none of them can delete it"
+                raise NotFound(told, entry=entry_id) from error
             return to_message(gone, knowledge_pb2.DeleteEntryResponse)
 
     async def _delete(self, id: str) -> Deleted:

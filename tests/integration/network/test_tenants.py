@@ -458,8 +458,10 @@ async def test_shared_knowledge_is_found_and_read_by_all_and_changed_by_none(tmp
             assert (await client.get_entry("both")).title == "Mine"
             assert await client.get_picture(hashlib.sha256(picture).digest()) == picture
             assert [each.id async for each in client.list_entries()] == ["annas", "both"]
-            with pytest.raises(NotFound):
+            with pytest.raises(NotFound, match="is of the knowledge that all tenants share"):
                 await client.delete_entry("shared")
+            with pytest.raises(NotFound, match="no entry 'none'"):
+                await client.delete_entry("none")
             await client.delete_entry("both")
             assert (await client.get_entry("both")).title == "Theirs"
         async with client_of(web, "bert") as client:
@@ -482,6 +484,26 @@ async def test_what_a_tenant_has_replaced_is_not_found_in_the_shared_store(tmp_p
                 assert not [hit.text for hit in found if "45 crowns" in hit.text]
             assert await client.search(picture=FRAME) == []
             assert [hit.entry_id for hit in await client.search("Brenn", limit=1, mode="keywords")] == ["other"]
+
+
+async def test_what_a_tenant_has_replaced_takes_no_place_of_other_shared_entries(tmp_path):
+    async with tenants_serving(tmp_path, "anna", share_knowledge=True) as (_, web):
+        red, tall = png(48, 48, "red"), png(48, 64, "red")
+        prices = "\n\n".join(
+            f"In the year {year} crowns were asked for it, crowns and nothing else." for year in range(9)
+        )
+        async with client_of(web, "own") as client:
+            old = Entry("price", "Velmora", text=prices, pictures=(red,))
+            other = Entry(
+                "other", "Tagrin", text="There it is paid for in crowns, as is usual in Brenn.", pictures=(tall,)
+            )
+            assert (await client.add_entries([old, other])).added == 2
+            assert {hit.title for hit in await client.search("crowns", limit=3, mode="keywords")} == {"Velmora"}
+        async with client_of(web, "anna") as client:
+            assert (await client.add_entries([Entry("price", "Velmora", text="It is no longer sold.")])).added == 1
+            found = await client.search("crowns", limit=3, mode="keywords")
+            assert [hit.entry_id for hit in found] == ["other"]
+            assert [hit.entry_id for hit in await client.search(picture=red, limit=1)] == ["other"]
 
 
 def test_tokens_that_name_tenants_are_refused_where_there_are_none(tmp_path):
