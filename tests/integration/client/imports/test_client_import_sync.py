@@ -1,5 +1,6 @@
 """`quizglass knowledge import` asks before it guesses and before it deletes; `--sync` deletes what has gone alone."""
 
+import json
 import os
 import pty
 import shutil
@@ -285,6 +286,15 @@ def test_a_folder_that_was_moved_or_copied_replaces_its_own_entries(stage, impor
     shutil.copytree(moved, folder)
     assert imported(folder)[0] == 0
     assert len(stage.knowledge.entries) == 3
+
+
+def test_lines_with_ids_of_their_own_replace_those_of_another_folder(stage, imported, tmp_path: Path) -> None:
+    for name in ("before", "edited"):
+        (tmp_path / name).mkdir()
+        lines = ({"id": "a", "title": name}, {"id": "b", "title": name, "source": "https://example.org/b"})
+        (tmp_path / name / "entries.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        assert imported(tmp_path / name)[:1] == (0,)
+    assert [entry.title for entry in stage.knowledge.entries.values()] == ["edited", "edited"]
 
 
 @pytest.mark.parametrize("name", ["red  kettle.md", "red\tkettle.md", "red\x7fkettle.md"])

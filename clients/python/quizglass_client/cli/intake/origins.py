@@ -51,7 +51,7 @@ class FolderOrigin:
         for other in self._others():
             taken = {id_: source for id_, source in other.sources.items() if id_ in brought}
             for id_, source in taken.items():
-                if _differ(Path(other.folder, source), Path(self.folder, brought[id_])):
+                if source and _differ(Path(other.folder, source), Path(self.folder, brought[id_])):
                     replaced[id_] = other.folder
             if taken:
                 other.forget(taken)
