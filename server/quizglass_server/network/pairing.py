@@ -219,7 +219,7 @@ class PublicAddress:
     """Where devices find a server."""
 
     host: str
-    """That it listens on."""
+    """That it listens on, for gRPC or, where that is for this machine alone, for the page."""
     port: int
     """For gRPC."""
     web_port: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from quizglass.hosts import is_loopback
 from quizglass_server.config.options import WebOptions
 from quizglass_server.policies.table import FOR_APPLICATIONS
 from quizglass_server.roles.speech import HEARING, VOICE
@@ -40,8 +41,9 @@ async def open_listener(services: Services, rpc: RpcServer, options: WebOptions)
     context = None if tls is None else lambda: tls.current.context
     web = WebServer(gate, options.web_host, options.web_port or 0, rpc.web_connections, rpc.proxies, context)
     await web.start()
-    if services.network.place is not None:
-        services.network.place = replace(services.network.place, web_port=web.port)
+    if (place := services.network.place) is not None:
+        host = options.web_host if is_loopback(place.host) else place.host  # the page alone may be open to others
+        services.network.place = replace(place, host=host, web_port=web.port)
     return web
 
 

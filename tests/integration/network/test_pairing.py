@@ -198,6 +198,18 @@ async def test_the_links_lead_to_the_page_that_the_operator_has_open(served, cal
     assert image.tag.endswith("svg")
 
 
+async def test_where_the_page_alone_is_open_to_others_links_lead_to_it(tmp_path, tokens):
+    """An operator who opens it on the same machine, by a name that is none for devices."""
+    bearer = (("authorization", f"Bearer {(tmp_path / 'operator').read_text()}"),)
+    async with (
+        web_serving(tmp_path, tokens=tokens, web_host="127.0.0.2") as served,
+        grpc.aio.insecure_channel(served.stage.target) as channel,
+    ):
+        stub = pairing_pb2_grpc.PairingServiceStub(channel)
+        offer = await stub.CreatePairing(create("glasses"), metadata=bearer)
+    assert offer.link.startswith(f"http://127.0.0.2:{served.web.port}/#code=")
+
+
 @pytest.mark.parametrize(
     ("page", "begins"),
     [
