@@ -178,14 +178,13 @@ class HumanFormatter(logging.Formatter):
 
 
 def fields(record: logging.LogRecord) -> Mapping[str, object]:
-    """The fields of a record that is being logged, without those that say nothing (None, empty). Where the record says
-    who it is about itself, as for a caller that has no token yet, that counts.
+    """The fields of a record that is being logged, without those that say nothing (None, empty). What is known of the
+    caller counts before what the record says, which may name whose device it is while the caller has no token yet.
     """
-    own = vars(record)
-    caller = {name: value for name, value in _CALLER.get().items() if not own.get(name)}
+    caller = {name: value for name, value in _CALLER.get().items() if value}
     return {
         name: value
-        for name, value in {**own, **caller}.items()
+        for name, value in {**vars(record), **caller}.items()
         if name not in _OWN and value is not None and value != [] and value != ""
     }
 

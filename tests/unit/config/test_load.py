@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from contextvars import copy_context
 from pathlib import Path
 from typing import get_args
 from unittest.mock import patch
@@ -15,7 +16,7 @@ import pytest
 from quizglass_server.cli import build_parser, main
 from quizglass_server.config.load import Settings, all_fields, as_toml
 from quizglass_server.config.load import load_settings as from_this_environment
-from quizglass_server.config.logs import HumanFormatter, JsonFormatter, RateLimitedLogger
+from quizglass_server.config.logs import HumanFormatter, JsonFormatter, RateLimitedLogger, set_peer
 from quizglass_server.config.options import BatchOptions, GeneratorOptions, MemoryOptions
 from quizglass_server.errors import SettingsError
 
@@ -247,6 +248,16 @@ def test_json_logs_are_one_object_with_the_fields() -> None:
     assert (parsed["level"], parsed["turn"], parsed["ms"], parsed["odd"]) == ("info", "abc", 1.5, "p\n")
     assert "skipped" not in parsed
     assert "plan" not in parsed
+
+
+def test_what_is_known_of_a_caller_counts_before_what_a_line_says_and_leaves_the_rest() -> None:
+    def said() -> dict[str, object]:
+        set_peer("192.0.2.7:50123")
+        line = record("device paired", peer="ipv4:192.0.2.7:50123", tenant="north")
+        return dict(json.loads(JsonFormatter().format(line)))
+
+    told = copy_context().run(said)
+    assert (told["peer"], told["tenant"]) == ("192.0.2.7:50123", "north")
 
 
 def test_warnings_of_python_are_lines_of_the_log() -> None:
