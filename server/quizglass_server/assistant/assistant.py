@@ -134,9 +134,9 @@ class Assistant:
         turn, journal = Turn("", "", picture), Journal(lambda _: None)
         runner = StepRunner(Budget(_LOOK_AHEAD_S), resources, journal, "looking ahead")
         lookups = Lookups(turn, runner, resources, journal)
+        context = PictureContext(turn, runner, resources, journal, lambda: None)
         try:
             yield "read"
-            context = PictureContext(turn, runner, resources, journal, lambda: None)
             await context.words()
             if models[IMAGE_ENCODER] is not None and resources.knowledge.count():
                 yield "embed"
@@ -149,6 +149,8 @@ class Assistant:
                 await generator.prepare(picture, await context.ahead())
         finally:
             await runner.end()
+            lookups.end()
+            context.end()
 
     async def text_regions(self, picture: Picture) -> list[Region] | None:
         """Where the word gate finds that a picture may show printed words, asked once; None without a reader."""

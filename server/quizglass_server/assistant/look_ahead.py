@@ -130,6 +130,7 @@ class LookAhead:
                 job.task.cancel()
                 await asyncio.wait({job.task})
                 job.step_done.set()
+                job.task = None  # which refers to the job, by the frames of how it was cancelled
                 self._current = None
 
 

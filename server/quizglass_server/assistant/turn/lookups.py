@@ -88,6 +88,12 @@ class Lookups:
         self._vectors: dict[tuple[str, tuple[str, ...]], asyncio.Task[QueryVectors]] = {}
         self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
 
+    def end(self) -> None:
+        """Let go of tasks and of the turn's verbs, as `PictureContext.end`."""
+        self._look = None
+        self._vectors.clear()
+        self._pictures.clear()
+
     def embed_if_cheap(self) -> None:
         """Begin to embed the picture's views, if that is of use and takes no time worth mentioning."""
         usual, resources = self._resources.costs.usual, self._resources

@@ -137,6 +137,14 @@ class PictureContext:
         """The same, read now if they were not so far."""
         return await asyncio.shield(self._reading())
 
+    def end(self) -> None:
+        """Let go of tasks and of the turn's verbs, once nothing is found out any more.
+
+        They refer to this in turn, and to the picture: until Python looks for garbage, that would stay in memory.
+        """
+        self._words = self._domain = self._tags = None
+        self._while_reading = _nothing
+
     @property
     def unread(self) -> bool:
         """Whether words are left unread so far."""
@@ -209,6 +217,10 @@ class PictureContext:
         self._while_reading()
         text = await self._runner.run(read_words, picture, part)
         return None if text is None else WordsRead(text, whole=part is None or part.area == 1)
+
+
+def _nothing() -> None:
+    """No verb follows."""
 
 
 async def _given(finding: asyncio.Task[Given] | None, otherwise: Given) -> Given:

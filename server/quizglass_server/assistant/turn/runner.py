@@ -115,6 +115,7 @@ class StepRunner:
             if not (step.answers and cut):  # an answer that was cut off is one
                 self._journal.note_skipped(step.name, reason)
         finally:
+            del limit  # which refers to the task; how a task was cancelled refers to this frame
             self._journal.ended(span, step.role, lambda: step.told(result, *args, **kwargs), reason)
         return result
 
@@ -144,6 +145,7 @@ class StepRunner:
         for outcome in await asyncio.gather(*self._tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
                 logger.debug("a step that was not waited for failed", exc_info=outcome)
+        self._tasks.clear()
 
     def _begins(self, step: Step[Any, Any], size: float, reserve: float) -> bool:
         if step.answers:

@@ -109,6 +109,9 @@ class Toolbox:
 
     async def __aexit__(self, *_: object) -> None:
         await self._runner.end()
+        self._lookups.end()
+        self._context.end()
+        self._reading_ahead = None
 
     @property
     def reads_entries(self) -> bool:
