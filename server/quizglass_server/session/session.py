@@ -575,8 +575,8 @@ class Session:
         self._pulse = asyncio.get_running_loop().call_later(every - quiet, self._beat)
 
     def _mark_place(self) -> None:
-        """While no question is open, the session may make room for one of another client."""
-        if self.open_asks:
+        """While no question is open and no answer is said, the session may make room for one of another client."""
+        if self.open_asks or (self._sound.speaking and self._link is not None):
             self.place.busy()
         else:
             self.place.idle(self._make_room, _REST_S if self._link is not None else 0.0)

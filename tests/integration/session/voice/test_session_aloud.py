@@ -257,6 +257,20 @@ async def test_who_closes_ends_the_sound(stage):
     assert len(stage.rpc.sessions) == 0
 
 
+async def test_a_session_that_says_an_answer_makes_room_for_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr("quizglass_server.session.session._REST_S", 0.0)
+    async with hearing_and_speaking(tmp_path, max_sessions=2) as stage, opened(stage.target, output=ALOUD) as (said, _):
+        stage.voice.gate = Gate()
+        stage.assistant.script = words(3)
+        await said.say(question("a"))
+        await said.done("a")
+        await stage.voice.gate.reached.wait()
+        async with opened(stage.target) as (idle, _), opened(stage.target):
+            assert await idle.ended() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            stage.voice.gate.open.set()
+            assert (await finished(said, "a")).whole
+
+
 async def test_who_says_nothing_more_hears_the_answer_to_its_end_and_the_link_ends(stage, aloud):
     stage.voice.gate = Gate()
     stage.assistant.script = words(3)
