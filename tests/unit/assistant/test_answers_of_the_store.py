@@ -60,10 +60,11 @@ async def test_a_quote_stands_in_for_not_knowing(answers: Answers) -> None:
 
 async def test_a_quoted_row_of_a_table_is_supported() -> None:
     world = World(quote_accept=0.7, answers=Answers.QUOTE)
-    world.knowledge.chunks = [ChunkHit(VELMORA, "Velmora: part: engine; value: four cylinders, 80 hp", 0.9)]
-    world.models.scores = {"part: engine": 0.9}
-    events = await world.ask(turn("Which engine does it have?"), "quote")
-    assert done(events).answer == "part: engine; value: four cylinders, 80 hp"
+    board = Entry("pc", "Board of the old PC", source="notes")
+    world.knowledge.chunks = [ChunkHit(board, "Board of the old PC: part: socket; value: AM2", 0.9)]
+    world.models.scores = {"part: socket": 0.9}
+    events = await world.ask(turn("Which socket does the board of the old PC have?", shown=False), "quote")
+    assert done(events).answer == "part: socket; value: AM2"
     assert (verdict(events).outcome, verdict(events).kind) == (VerdictOutcome.SUPPORTED, AnswerKind.QUOTED)
 
 

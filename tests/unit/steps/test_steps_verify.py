@@ -406,5 +406,5 @@ def test_a_quoted_row_of_a_table_is_supported_by_the_passage_that_it_is_cut_from
 
 @pytest.mark.parametrize("answer", ["part: socket; value: AM3", "part: RAM; value: AM2 socket"])
 def test_a_quote_that_no_passage_has_is_unsupported(answer: str) -> None:
-    found = [Evidence("1", Origin.TEXT_SEARCH, "board", "Board", "Board: part: socket; value: AM2", used=True)]
+    found = [Evidence("1", Origin.TEXT_SEARCH, "pc", "Old PC", "Old PC: part: socket; value: AM2", used=True)]
     assert verify(answer, found, quoted=True).outcome is VerdictOutcome.UNSUPPORTED
