@@ -356,7 +356,16 @@ class _Alignment:
             return False  # "it is not open" in "it is not open on Mondays"
         if any(not used.issuperset(ends) for place in used for ends in self._ranges(place)):
             return False
+        if not used.issuperset(map(self._own_of, used)):
+            return False
         return not any(place - 1 not in used and self._changes(place) for place in used if place)
+
+    def _own_of(self, place: int) -> int:
+        """Where the word stands that a phrase goes with: "glass" in "paper goes out on Mondays, glass on Thursdays"."""
+        said = self._said[place]
+        beside = [at for at, part in enumerate(self._said) if part.clause == said.clause]
+        gapped = self._path.sentence.kinds[said.clause] is Bond.GAPPED and said.clause > 0
+        return beside[0] if gapped and beside[1] == place and said.link not in _NONE else place
 
     def _ranges(self, place: int) -> Iterator[tuple[int, int]]:
         """Both ends of a range of numbers that a word is one of: "10 to 12", but not "from 10 to 12"."""

@@ -31,7 +31,8 @@ _RECEIVING = frozenset(map(meaning, ("get", "receive", "obtain", "come")))
 
 def paths(sentence: Sequence[Clause]) -> list[Path]:
     """What can be read in a sentence of the evidence."""
-    kinds = tuple(_kind(clause) for clause in sentence)
+    listed = bool(sentence) and sentence[0].contents[0].participle  # "Bought in 2019, repaired in 2021"
+    kinds = tuple(_kind(clause, listed=listed) for clause in sentence)
     subjects = frozenset(content.word.start for clause in sentence for content in _subjects(clause))
     verbs = frozenset(clause.verb for clause in sentence if clause.verb is not None)
     spoken = [content for clause in sentence for content in clause.contents]
@@ -100,7 +101,7 @@ def _path(needed: Sequence[Clause], said: Sentence) -> Path:
     return Path(contents, said, frozenset(content.meaning for content in contents), front(contents))
 
 
-def _kind(clause: Clause) -> Bond:
+def _kind(clause: Clause, *, listed: bool) -> Bond:
     if clause.relative:
         return Bond.ADDED
     if clause.verb is None:
@@ -111,6 +112,7 @@ def _kind(clause: Clause) -> Bond:
         return Bond.GAPPED if gapped else Bond.ITEM
     first = next((content for content in clause.contents if not content.adverb), clause.contents[0])
     participial = not clause.coordinated and first.participle and first.word.start == clause.verb
+    participial = participial and not listed and first.word.key not in _CLOSED
     return Bond.ADDED if participial else Bond.OWN
 
 
