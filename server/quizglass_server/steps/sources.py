@@ -13,6 +13,7 @@ from quizglass_server.domain.calculations import Operand
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.steps.language.aligning import Path
+from quizglass_server.steps.language.contrary import FewAsked, Part, contradicts, parts
 from quizglass_server.steps.language.disputing import Claim, disputed, restated
 from quizglass_server.steps.language.entailing import paths
 from quizglass_server.steps.language.lexemes import lexemes, meaning, regrouped
@@ -49,6 +50,11 @@ class Source:
         """Whether its number stands there, and the name of its subject."""
         told = not operand.name or stands_in(words(operand.name), self.words)
         return told and meaning(operand.number) in self.numbers
+
+    def says(self, part: Sequence[Word], few: frozenset[str], asked: FewAsked | None) -> bool:
+        """Whether a run of words stands in more than sentences that say the opposite of what is asked."""
+        having = [text for text in self.texts if stands_in(part, words(text))]
+        return not having or any(agrees(text, few, asked) for text in having)
 
     def opens_with(self, part: Sequence[Word], *, denied: bool = False) -> bool:
         """Whether these words stand there in this order; more than a few from the beginning of a sentence or title.
@@ -166,6 +172,13 @@ class Source:
         return entry.about if entry.about <= told or entry.item.entry_id in recognised else frozenset()
 
 
+def agrees(text: str, few: frozenset[str], asked: FewAsked | None) -> bool:
+    """Whether a sentence does not have a few words for the opposite of what is asked; None: nothing is."""
+    if asked is None or few.isdisjoint(_meanings(text)):
+        return True
+    return not contradicts(_parts(current_client().tenant, text), few, asked)
+
+
 def denies(text: str) -> bool:
     """Whether a text says "not" or the like, as in "Who did not come?", or asks when something is closed."""
     denying = any(word.key in _DENYING or word.key.endswith("n't") for word in words(text))
@@ -196,6 +209,12 @@ def _meanings_for(tenant: str, text: str) -> frozenset[str]:
 def _read(tenant: str, sentence: str) -> Sequence[Path]:
     """What can be read in a sentence of evidence, which turns are shown again and again."""
     return [path for reading in sorted(_readings(sentence)) for path in paths(clauses(reading))]
+
+
+@lru_cache(maxsize=512)
+def _parts(tenant: str, sentence: str) -> Sequence[Part]:
+    """Clauses of a sentence of evidence, as a few words of an answer are looked for in it."""
+    return parts(sentence)
 
 
 def numbers(text: str) -> frozenset[str]:

@@ -17,6 +17,7 @@ from itertools import groupby
 from quizglass.values import Citation, Origin, VerdictOutcome
 from quizglass_server.domain.calculations import Calculation
 from quizglass_server.domain.turns import Evidence, StepDetail
+from quizglass_server.steps.language.contrary import FewAsked, asks
 from quizglass_server.steps.language.disputing import claims
 from quizglass_server.steps.language.entailing import entails, statements, turned
 from quizglass_server.steps.language.lexemes import meaning, regrouped
@@ -24,7 +25,7 @@ from quizglass_server.steps.language.statements import Content, clauses, sentenc
 from quizglass_server.steps.language.wording import Word, stands_in, words
 from quizglass_server.steps.quoting import sentences_of
 from quizglass_server.steps.read import asks_to_read
-from quizglass_server.steps.sources import FEW, Source, denies, numbers
+from quizglass_server.steps.sources import FEW, Source, agrees, denies, numbers
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
 
@@ -107,12 +108,14 @@ def _supported(
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
     counted = numbers(answer)  # "5" is not what "5 million" says, nor "-5"
     denied = denies(question) or denies(answer)
+    asked = asks(question, answer)
+    few = frozenset(content.meaning for clause in clauses(answer) for content in clause.stating)
     standing = [each for each in sources if each.opens_with(spoken, denied=denied) and counted <= each.numbers]
-    if whole := _standing(spoken, standing):
+    if whole := _standing(spoken, [each for each in standing if each.says(spoken, few, asked)]):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
     if quoted and (parts := _quoted(answer, sources)):
         return Support(VerdictOutcome.SUPPORTED, parts)
-    if parts := _stated(answer, sources, denied=denied):
+    if parts := _stated(answer, sources, asked, denied=denied):
         return Support(VerdictOutcome.SUPPORTED, parts)
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
@@ -239,7 +242,7 @@ def _standing(part: Sequence[Word], sources: Sequence[Source]) -> Citation | Non
     return next((_cite(source, part[0], part[-1]) for source in having), None)
 
 
-def _stated(answer: str, sources: Sequence[Source], *, denied: bool) -> tuple[Citation, ...]:
+def _stated(answer: str, sources: Sequence[Source], asked: FewAsked | None, *, denied: bool) -> tuple[Citation, ...]:
     """For each clause of an answer the first source of which one sentence states all of it; none where one has none.
 
     With `denied` a few words say what is not so: "on Mondays" when it is asked when something is closed.
@@ -250,7 +253,8 @@ def _stated(answer: str, sources: Sequence[Source], *, denied: bool) -> tuple[Ci
         sentence = clauses(text)
         for clause, stated in zip(sentence, statements(sentence), strict=True):
             orders = [*stated, *map(turned, stated)] if short else stated
-            source = next((source for source in sources if _states(source, orders)), None)
+            few = frozenset(content.meaning for content in clause.stating)
+            source = next((source for source in sources if _states(source, orders, few, asked)), None)
             if source is None:
                 return ()
             first = min((content.word for content in clause.stating), key=lambda word: word.start)
@@ -259,8 +263,10 @@ def _stated(answer: str, sources: Sequence[Source], *, denied: bool) -> tuple[Ci
     return tuple(parts)
 
 
-def _states(source: Source, stated: Sequence[tuple[Content, ...]]) -> bool:
-    return any(entails(sentence, stated, source.title) for sentence in source.sentences)
+def _states(source: Source, stated: Sequence[tuple[Content, ...]], few: frozenset[str], asked: FewAsked | None) -> bool:
+    """Whether a sentence states it; of a few words, whether it also says what is asked and not the opposite."""
+    read = zip(source.texts, source.sentences, strict=True)
+    return any(entails(sentence, stated, source.title) and agrees(text, few, asked) for text, sentence in read)
 
 
 def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:

@@ -132,7 +132,8 @@ def test_a_number_without_an_end_is_read_too(long: str) -> None:
         ("Is it edible?", "The mushroom isn\u2019t really edible.", "Edible.", VerdictOutcome.UNSUPPORTED),
         ("Who built it?", "It was not by Ana Brint. Ole Trand built it.", "Ana Brint", VerdictOutcome.UNSUPPORTED),
         ("Who built it?", "It was not a shop. Ana Brint built it.", "Ana Brint", VerdictOutcome.SUPPORTED),
-        ("Who came?", "Ana Brint did not come.", "Ana Brint", VerdictOutcome.SUPPORTED),
+        ("Who came?", "Ana Brint did not come.", "Ana Brint", VerdictOutcome.UNSUPPORTED),
+        ("Who did not come?", "Ana Brint did not come.", "Ana Brint", VerdictOutcome.SUPPORTED),
         ("Which colour is it not?", "The door is not red.", "red", VerdictOutcome.SUPPORTED),
         ("Is it edible?", "It is not edible.", "Not edible.", VerdictOutcome.SUPPORTED),
         ("How heavy may it be?", "Load not more than 30 kg.", "30 kg", VerdictOutcome.SUPPORTED),
@@ -194,6 +195,97 @@ def test_days_that_are_excepted_are_days_when_it_is_closed(
 def test_closed_is_not_open(note: str, answer: str, outcome: VerdictOutcome) -> None:
     evidence = Evidence("1", Origin.TEXT_SEARCH, "museum", "Museum", note, used=True)
     assert verify(answer, [evidence]).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("note", "question", "answer"),
+    [
+        ("Closed on Mondays.", "When is it closed?", "Mondays"),
+        ("Closed on Mondays.", "On which day is it not open?", "Mondays"),
+        ("The bakery opens at seven and closes at six.", "When does it open?", "at seven"),
+        ("The bakery opens at seven and closes at six.", "When does it close?", "six"),
+        ("Never give her chocolate, grapes or onions.", "What must I not give her?", "onions"),
+        ("Never give her chocolate, grapes or onions.", "What is poisonous for her?", "grapes"),
+        ("Never give her chocolate, grapes or onions.", "What should she avoid?", "grapes"),
+        ("Coffee without sugar, with milk.", "What does she take in her coffee?", "milk"),
+        ("Use oil instead of butter.", "What should I use?", "oil"),
+        ("Instead of butter use oil.", "What should I use?", "oil"),
+        ("The old code was 4412, the new one is 9021.", "What is the new code?", "9021"),
+        ("Adults 9 euros, children 5 euros.", "What do children pay?", "5 euros"),
+        ("The left key is for the shed, the right one for the cellar.", "What is the right key for?", "the cellar"),
+        ("No parking on Sundays.", "When is parking forbidden?", "Sundays"),
+        ("Don't forget to water it on Mondays.", "When do I water it?", "Mondays"),
+        ("Never ride it without a helmet.", "What do I need?", "a helmet"),
+        ("Take the pill after breakfast.", "What do I take after breakfast?", "the pill"),
+        ("Take the pill after breakfast.", "When do I take it?", "after breakfast"),
+        ("It leaves at 8:10 and arrives at 9:40.", "When does it arrive?", "9:40"),
+        ("Take bus no. 5 from the station.", "Which bus do I take?", "no. 5"),
+        ("Take bus no. 5 from the station.", "Which bus do I take?", "5"),
+        ("Closes at six, on Sundays at four.", "When does it close on Sundays?", "at four"),
+        ("Closed Mondays, Tuesdays 9 to 5.", "When is it open?", "Tuesdays"),
+        ("It does not open until nine.", "When does it open?", "nine"),
+        ("Closed until nine.", "When does it open?", "nine"),
+        ("Ana doesn't eat meat and drinks tea.", "What does Ana drink?", "tea"),
+        ("Open from noon to six.", "When does it open?", "noon"),
+        ("Open from noon to six.", "When does it close?", "six"),
+        ("Open 9 am to 5 pm.", "When does it close?", "5 pm"),
+        ("Open 9 am to 5 pm.", "When does it open?", "9 am"),
+        ("Never wash it at more than 40 degrees.", "At what temperature do I wash it?", "40 degrees"),
+        ("If not at home, ring Ole.", "Whom do I ring?", "Ole"),
+        ("She is not allergic to nuts, only to milk.", "What is she allergic to?", "milk"),
+        ("They do not take cards, only cash.", "How can I pay?", "cash"),
+        ("Open all year except in August.", "When is it closed?", "in August"),
+        ("It lasts 90 minutes, the first act 40.", "How long does it last?", "90 minutes"),
+    ],
+)
+def test_a_few_words_of_what_is_asked_are_supported(note: str, question: str, answer: str) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "note", "Note", note, used=True)
+    assert verify(answer, [evidence], question=question).outcome is VerdictOutcome.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("note", "question", "answer"),
+    [
+        ("Closed on Mondays.", "When is it open?", "Mondays"),
+        ("Closed on Mondays.", "When is it open?", "On Mondays."),
+        ("Open on Mondays.", "When is it closed?", "Mondays"),
+        ("Closed on Mondays, Tuesdays and Fridays.", "When is it open?", "on Mondays, Tuesdays and Fridays"),
+        ("The bakery opens at seven and closes at six.", "When does it open?", "six"),
+        ("The bakery opens at seven and closes at six.", "When does it close?", "at seven"),
+        ("Do not feed it bread or milk.", "What can I feed it?", "milk"),
+        ("Do not feed it bread or milk.", "What can I feed it?", "bread"),
+        ("Never give her chocolate, grapes or onions.", "What can she eat?", "grapes"),
+        ("Never give her chocolate, grapes or onions.", "What can I give her?", "onions"),
+        ("Everyone came except Ole and Ana.", "Who came?", "Ana"),
+        ("Coffee without sugar, with milk.", "What does she take in her coffee?", "sugar"),
+        ("Use oil instead of butter.", "What should I use?", "butter"),
+        ("Instead of butter use oil.", "What should I use?", "butter"),
+        ("Bake with oil rather than butter.", "What should I bake with?", "butter"),
+        ("The old code was 4412, the new one is 9021.", "What is the new code?", "4412"),
+        ("The old code was 4412, the new one is 9021.", "What was the old code?", "9021"),
+        ("Adults 9 euros, children 5 euros.", "What do children pay?", "9 euros"),
+        ("The left key is for the shed, the right one for the cellar.", "What is the left key for?", "cellar"),
+        ("No parking on Sundays.", "When can I park?", "Sundays"),
+        ("Parking is forbidden on Sundays.", "When is parking allowed?", "Sundays"),
+        ("Take the pill after breakfast.", "What do I take before breakfast?", "the pill"),
+        ("Take the pill after breakfast.", "When do I take it?", "before breakfast"),
+        ("Take the pill after breakfast.", "When do I take it?", "It is taken before breakfast."),
+        ("It leaves at 8:10 and arrives at 9:40.", "When does it arrive?", "8:10"),
+        ("She is not allergic to nuts, only to milk.", "What is she allergic to?", "nuts"),
+        ("They do not take cards, only cash.", "How can I pay?", "cards"),
+        ("Open all year except in August.", "When is it open?", "in August"),
+        ("The spare key is no longer with Ana.", "Who has the spare key?", "Ana"),
+        ("Closes at six, on Sundays at four.", "When does it open on Sundays?", "at four"),
+        ("Closed Mondays, Tuesdays 9 to 5.", "When is it open?", "Mondays"),
+        ("Ana doesn't eat meat and drinks tea.", "What does Ana eat?", "meat"),
+        ("Open from noon to six.", "When does it open?", "six"),
+        ("Open from noon to six.", "When does it close?", "noon"),
+        ("Open 9 am to 5 pm.", "When does it close?", "9 am"),
+    ],
+)
+def test_a_few_words_of_the_opposite_are_not(note: str, question: str, answer: str) -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "note", "Note", note, used=True)
+    assert verify(answer, [evidence], question=question).outcome is VerdictOutcome.UNSUPPORTED
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,41 @@ MEASURES = {
 }
 """What a number and its unit are of, by the first word of their groups, with the units by theirs."""
 
+OPPOSITES = """
+open opens opened opening visit visits=closed closes close closing shut shuts
+start starts started begin begins began=end ends ended finish finishes finished stop stops stopped
+before=after
+first=last
+old older oldest former previous=new newer newest current
+arrive arrives arrived arrival=leave leaves depart departs departed departure
+born birth=died dies die death
+allowed permitted=forbidden prohibited banned
+adult adults=child children kid kids
+weekday weekdays=weekend weekends
+summer=winter
+morning mornings=evening evenings night
+left=right
+top upper=bottom lower
+front=back rear
+inside indoors=outside outdoors
+least minimum=most maximum
+lowest=highest
+smallest=largest biggest
+shortest=longest tallest
+youngest=oldest
+cheapest=dearest
+male=female
+mother=father
+brother=sister
+son=daughter
+boy boys=girl girls
+full=empty
+wet=dry
+lock locked=unlock unlocked
+like likes love loves=dislike dislikes hate hates
+"""
+"""Words for the opposite of each other, of one thing; not verbs for the sides of a deal, as "lent" and "borrowed"."""
+
 BE = "is are was were be been being become becomes became"
 
 SAME = """

@@ -114,6 +114,8 @@ class Clause:
     """Whether "and" or the like stands before it, and not a comma alone."""
     listed: bool = False
     """Whether it is a list's next item, which takes its preposition from the item before it."""
+    contrasted: bool = False
+    """Whether "but" or "only" stands before it."""
 
     @property
     def stating(self) -> tuple[Content, ...]:
@@ -199,8 +201,8 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
     subject = verb is not None and any(content.word.start < verb and not content.adverb for content in contents)
     begins = bool(contents) and contents[0].meaning == "it" and not contents[0].link
     subject = (subject or begins) and not relative
-    coordinated = spoken[0].word.key in ("and", "or", "but")
-    return Clause(tuple(contents), subject, relative, verb, coordinated)
+    coordinated, contrasted = spoken[0].word.key in ("and", "or", "but"), spoken[0].word.key in ("but", "only")
+    return Clause(tuple(contents), subject, relative, verb, coordinated, contrasted=contrasted)
 
 
 def _present(spoken: list[Lexeme], contents: list[Content]) -> int | None:
@@ -227,7 +229,7 @@ def _inheriting(clause: Clause, before: Clause) -> Clause:
     """A list's next item, with the preposition of the item before it: "in Europe and Asia"."""
     first = clause.contents[0]
     one_phrase = all(content.follows or content.link in ("than", "of") for content in clause.contents[1:])
-    if len(clause.stating) > 1 and _verbal(first):
+    if len(clause.stating) > 1 and verbal(first):
         return clause
     if clause.verb is not None or clause.relative or first.link or not one_phrase:
         return clause
@@ -238,7 +240,7 @@ def _inheriting(clause: Clause, before: Clause) -> Clause:
     return replace(clause, contents=(replace(first, link=links[-1]), *clause.contents[1:]), listed=bool(links[-1]))
 
 
-def _verbal(content: Content) -> bool:
+def verbal(content: Content) -> bool:
     """Whether the first word of a piece is likelier its verb than a noun: "and eats insects", "and drink nectar"."""
     key = content.word.key
     third_person = key.endswith("s") and not key.endswith(("ss", "'s", "us")) and not content.name
