@@ -92,6 +92,7 @@ _ATTRIBUTE = (
 """What a thing has, so that "what colour is this" asks for no name."""
 _NO_NOUN = (
     "for|of|made|worth|doing|like|used|about|in|on|at|from|with|by|to|good|bad|supposed|going|all"
+    "|near|against|without|under|behind|after|before|beside|above|below|over|through|into|onto"
     "|missing|lacking|costing|weighing|measuring|saying|showing|playing|selling|serving|today|tomorrow|tonight"
 )
 """What may follow "what is this" in a question about something else: "what is this for"."""
@@ -101,11 +102,16 @@ _KIND = (
     rf"(?:what|which) {_KINDS}(?: of (?:an? )?{_NOUN})?(?: {_BE} (?:{_THIS}|{_THE} {_NOUN}))?",
     rf"what {_BE} (?:its|his|her|their|the) {_KINDS}",
 )
-_OWNER = (rf"whose(?: {_NOUN})? {_BE} {_THIS}", rf"(?:who|whom) does {_THIS}(?: [\w-]+)? belong to")
+_OWNER = (rf"whose(?: (?!turn\b){_NOUN})? {_BE} {_THIS}", rf"(?:who|whom) does {_THIS}(?: [\w-]+)? belong to")
 _NONE = rf"(?!(?:{_ATTRIBUTE}|one|thing|exactly|of)\b)"
 """Not before a noun that asks for more, or for no kind."""
 _OF_THEM = r"(?: of (?:them|these|those))"
-_WHICH = (rf"(?:what|which) {_NONE}(?:[\w-]+ )?{_NONE}[\w-]+ {_BE} {_THIS}",)
+_MEASURED = (
+    r"(?:pressure|speed|dose|dosage|percentage|value|season|month|rating|level|gear|power|grade|page|chapter|position"
+    r"|platform|score|strength|frequency)s?"
+)
+"""What a thing has or is at: "what pressure is this", unlike "what pressure cooker is this"."""
+_WHICH = (rf"(?:what|which) (?!(?:[\w-]+ )?{_MEASURED} {_BE}\b){_NONE}(?:[\w-]+ )?{_NONE}[\w-]+ {_BE} {_THIS}",)
 _IDENTITY = (
     rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
     r"who (?:is|are|was|were) (?:this|that|these|those) (?:little|old|young|big|small|nice) [\w-]+",

@@ -106,6 +106,7 @@ ASKED = {
         Which church is this?
         What place is this?
         Which bus is this?
+        Which pressure cooker is this?
         What animal is that?
         Which tool is this?
         Which tree is that over there?
@@ -223,6 +224,14 @@ ASKED = {
     """,
     Intent.FACT: """
         Oh, how old is he?
+        What pressure is this?
+        What dose is it?
+        Which platform is this?
+        What water level is this?
+        What month is it?
+        Whose turn is it?
+        What is this near?
+        What was this before?
         Are you on the left in this picture?
         What is the fish's food?
         What's the dog's age?
