@@ -6,9 +6,10 @@ English: function words, negations, forms of verbs and pronouns are English ones
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from quizglass_server.steps.language import english
 from quizglass_server.steps.language.lexemes import Lexeme, lexemes, meaning
@@ -145,11 +146,9 @@ def clauses(sentence: str) -> list[Clause]:
     plain = _EXCEPT.sub(lambda match: ", not".ljust(len(match[0])), plain)
     plain = _THE_ONE.sub(lambda match: " " * len(match[0]), plain)
     spoken = lexemes(plain)
-    inside = [(lexeme.word.start, lexeme.word.end) for lexeme in spoken]
-    ends = [match.start() for match in _CLAUSE_END.finditer(plain)]
-    ends = [end for end in ends if not any(start < end < stop for start, stop in inside)]
+    ends = _clause_ends(plain, spoken)
     stated: list[Clause] = []
-    for _, part in groupby(spoken, key=lambda lexeme: sum(end <= lexeme.word.start for end in ends)):
+    for _, part in groupby(spoken, key=lambda lexeme: bisect_right(ends, lexeme.word.start)):
         run = list(part)
         clause = _clause(run, len(stated))
         if clause.stating:
@@ -158,6 +157,15 @@ def clauses(sentence: str) -> list[Clause]:
             turned = tuple(replace(content, negated=not content.negated) for content in stated[-1].contents)
             stated[-1] = replace(stated[-1], contents=turned)
     return stated
+
+
+def _clause_ends(plain: str, spoken: list[Lexeme]) -> list[int]:
+    """Where clauses end, in order, which is within no word: a sentence of a stranger may have thousands of commas."""
+    words = sorted((lexeme.word.start, lexeme.word.end) for lexeme in spoken)
+    starts = [start for start, _ in words]
+    reached = [0, *accumulate((end for _, end in words), max)]
+    ends = [match.start() for match in _CLAUSE_END.finditer(plain)]
+    return [end for end in ends if reached[bisect_left(starts, end)] <= end]
 
 
 def _contents(spoken: list[Lexeme], number: int) -> tuple[list[Content], bool]:
