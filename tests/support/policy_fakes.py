@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 
-from quizglass.values import AbstainReason, FinishReason, Origin, Plan
+from quizglass.values import AbstainReason, AnswerKind, FinishReason, Origin, Plan
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence
 
@@ -82,6 +82,7 @@ class ScriptedTools:
         unsure: texts whose tokens are not certain.
         guessed: texts that are not remembered surely.
         words: whether the picture has printed words that were left unread.
+        printed: those words, as they are read out.
         scripts: by task, one value a call.
     """
 
@@ -104,8 +105,10 @@ class ScriptedTools:
         named: tuple[str, ...] = (),
         tags: tuple[str, ...] = (),
         words: bool = False,
+        printed: str = "",
         **scripts: Scripts,
     ) -> None:
+        self.printed = printed
         self.reads_entries = reads_entries
         self.finds_pictures = finds_pictures
         self.sees_pictures = sees_pictures
@@ -227,6 +230,9 @@ class ScriptedTools:
         self._words = False
         await self._next("read_words", "", self.start(), {})
         return True
+
+    async def read_out(self) -> Draft:
+        return Draft(self.printed, finish=FinishReason.COMPLETE, kind=AnswerKind.QUOTED)
 
     def expect_answer(self, state: State) -> None:
         """Nothing is read ahead."""

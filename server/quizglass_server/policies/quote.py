@@ -15,10 +15,11 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.quoting import quotable
+from quizglass_server.steps.read import asks_to_read_out
 
 
 class Quote:
-    """Quotes the recognised entry, or passages where nothing is recognised."""
+    """Quotes the recognised entry, else passages that a text search finds; or the picture's words, if that is asked."""
 
     name = "quote"
     needs = ("image_encoder", "text_encoder")
@@ -29,6 +30,11 @@ class Quote:
     async def answer(self, tools: Tools) -> Draft:
         """Look the picture up, then texts, and quote what answers."""
         question = tools.start().question
+        if tools.pictured and asks_to_read_out(question):
+            tools.fixed(Plan.NONE)
+            draft = await tools.read_out()
+            if draft.text:
+                return tools.tell(draft)
         tools.fixed(Plan.BOTH)
         seen = await tools.search_image()
         if seen:

@@ -188,6 +188,10 @@ class Tools(Protocol):
         """
         ...
 
+    async def read_out(self) -> Draft:
+        """The picture's printed words as the answer; empty where there are none, or nothing reads them."""
+        ...
+
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that a search brought back tell: passages of their own, those that fit the query best.
 

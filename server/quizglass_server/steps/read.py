@@ -37,6 +37,19 @@ _WRITTEN = re.compile(
     re.IGNORECASE,
 )
 """What is asked about that tends to stand on signs, labels, screens, spines and papers."""
+_PRINTED = r"""(?:it|this|that|(?:the|this|that)(?:\ \w+)?\ (?:
+    sign|label|sticker|poster|notice|board|page|screen|display|paper|sheet|plate|plaque|box|packet|package|pack|bag
+    |bottle|can|tin|jar|cover|card|leaflet|receipt|ticket|banner|inscription|text|writing|words))"""
+_THERE = rf"(?:\ (?:here|there|(?:on|in)\ {_PRINTED}))?"
+_READ_OUT = re.compile(
+    rf"""(?:(?:please|can\ you|could\ you|hey)[,\ ]+)*(?:
+    what\ (?:does|do)\ {_PRINTED}\ (?:say|read)
+    |what(?:['’]s|\ is)\ (?:written|printed){_THERE}
+    |what\ (?:are\ the\ words|words\ are){_THERE}
+    |read\ (?:me\ )?{_PRINTED}
+    )(?:\ (?:out|aloud|loud|here|there|to\ me|for\ me))*[,\ ]*(?:please)?\ *[.?!]*""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def may_ask_for_words(question: str) -> bool:
@@ -53,6 +66,11 @@ def words_may_tell(question: str) -> bool:
 def asks_to_read(question: str) -> bool:
     """Whether a question is about words in the picture, so that they are to be looked for whatever a gate says."""
     return _READING.search(question) is not None
+
+
+def asks_to_read_out(question: str) -> bool:
+    """Whether a question wants the words in the picture themselves, and nothing that they say: "What does it say?"."""
+    return _READ_OUT.fullmatch(question.strip()) is not None
 
 
 def _told_gate(parts: list[Region] | None, _: Picture) -> Telling:

@@ -66,3 +66,15 @@ async def test_without_a_picture_any_note_may_answer_but_one_of_another_thing(qu
     tools = ScriptedTools(question=question, pictured=False, found=[note("Bins of May"), note("Fern")])
     await Quote().answer(tools)
     assert tools.of("quote")[-1].name == ", ".join(f"what the note on {title} says" for title in quoted)
+
+
+async def test_words_in_the_picture_are_read_out_where_that_is_asked() -> None:
+    tools = ScriptedTools(question="What does this sign say?", pictures=seen("Aloe"), printed="NO ENTRY AFTER 6 PM")
+    draft = await Quote().answer(tools)
+    assert draft.text == "NO ENTRY AFTER 6 PM"
+    assert not tools.of("search_image")
+
+
+async def test_a_picture_without_words_is_looked_up_as_ever() -> None:
+    tools = ScriptedTools(question="What does it say?", pictures=seen("Aloe"), **{"about Aloe's own": ["Read me."]})
+    assert (await Quote().answer(tools)).text == "Read me."

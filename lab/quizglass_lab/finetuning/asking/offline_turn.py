@@ -248,6 +248,10 @@ class OfflineTurn:
         """False: printed words are those that the data set has, from the beginning."""
         return False
 
+    async def read_out(self) -> Draft:
+        """Empty: nothing reads the picture."""
+        return Draft()
+
     async def tags(self) -> tuple[str, ...]:
         """None: no classifier looks at the picture."""
         return ()

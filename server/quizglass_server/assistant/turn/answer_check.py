@@ -99,6 +99,13 @@ class AnswerCheck:
         quoted = await self._sentences(evidence)
         return Draft(finish=FinishReason.BUDGET) if quoted is None else self._quoted(quoted)
 
+    def printed(self) -> Draft:
+        """The words that were read in the picture, as they are; empty where there are none."""
+        read = next((item for item in self._journal.evidence if item.origin is Origin.READ_TEXT), None)
+        if read is None:
+            return Draft(finish=FinishReason.COMPLETE)
+        return Draft(read.text, finish=FinishReason.COMPLETE, shown=(read.id,), kind=AnswerKind.QUOTED)
+
     async def _sentences(self, evidence: Sequence[Evidence]) -> Sequence[NoteSentence] | None:
         """Those that answer the question; None where there is no time."""
         found, question = sentences_of(self._of_named(evidence)), self._turn.question

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from quizglass.values import EvidenceFound, Plan, PlanMade, Region, StepEnded, TurnEvent
+from quizglass.values import EvidenceFound, Origin, Plan, PlanMade, Region, StepEnded, TurnEvent
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.language.appearance import asks_looks
@@ -302,3 +302,15 @@ async def test_nothing_is_embedded_beside_words_that_a_question_asks_for(questio
     world.models.lines, world.models.decision = ["Velmora"], Plan.NONE
     await world.ask(turn(question))
     assert len(world.models.calls.of("image_encoder")) == embedded
+
+
+@pytest.mark.parametrize(("lines", "plans"), [(["NO ENTRY", "after 6 pm"], [Plan.NONE]), ([], [Plan.NONE, Plan.BOTH])])
+async def test_words_that_are_asked_for_are_the_answer_of_quotes_and_cited(lines: list[str], plans: list[Plan]) -> None:
+    world = World()
+    world.models.lines, world.models.scores = lines, {}
+    events = await world.ask(turn("What does this sign say?"), "quote")
+    assert [event.plan for event in events if isinstance(event, PlanMade)] == plans
+    found = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
+    cited = [item.origin for item in found if item.id in {each.evidence_id for each in done(events).citations}]
+    assert (cited == [Origin.READ_TEXT]) is bool(lines)
+    assert (done(events).answer == " ".join(lines)) is bool(lines)
