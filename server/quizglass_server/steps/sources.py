@@ -52,7 +52,7 @@ class Source:
         return told and meaning(operand.number) in self.numbers
 
     def says(self, part: Sequence[Word], few: frozenset[str], asked: FewAsked | None) -> bool:
-        """Whether a run of words stands in more than sentences that say the opposite of what is asked."""
+        """Whether not every sentence that has a run of words contradicts the question; true if none has it."""
         having = [text for text in self.texts if stands_in(part, words(text))]
         return not having or any(agrees(text, few, asked) for text in having)
 
@@ -173,7 +173,7 @@ class Source:
 
 
 def agrees(text: str, few: frozenset[str], asked: FewAsked | None) -> bool:
-    """Whether a sentence does not have a few words for the opposite of what is asked; None: nothing is."""
+    """Whether a sentence with these few words does not contradict the question; true without a question."""
     if asked is None or few.isdisjoint(_meanings(text)):
         return True
     return not contradicts(_parts(current_client().tenant, text), few, asked)

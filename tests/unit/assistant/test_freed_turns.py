@@ -1,4 +1,4 @@
-"""What a turn held is freed when it ends: it does not wait, with its picture, for Python to look for garbage."""
+"""The objects of a turn are freed when it ends, with its picture, and not at a later garbage collection."""
 
 import asyncio
 import gc
@@ -30,7 +30,7 @@ async def world():
 
 
 def left():
-    """Names of what is left of turns."""
+    """Class names of the objects of turns that are still in memory."""
     kept = (Toolbox, PictureContext, Lookups)
     return sorted(type(each).__name__ for each in gc.get_objects() if isinstance(each, kept))
 

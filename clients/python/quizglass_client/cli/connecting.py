@@ -95,7 +95,7 @@ def _access(arguments: argparse.Namespace) -> Access:
         paired = Paired.load(_paired_file()) if asked else None
         if paired is None or paired.target != arguments.server:
             return Access(credentials)
-        # With --ca or --tls these say whom to trust; the token is still the one of the pairing.
+        # --ca and --tls name the trusted authority; the token is still the one of the pairing.
         return Access(credentials, paired.access.metadata) if secret else paired.access
     if arguments.calls_server and not secret and not is_local(arguments.server):
         raise UsageError(f"--token-file: the token would go to {arguments.server} in clear; give --ca or --tls as well")

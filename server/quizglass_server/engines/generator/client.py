@@ -13,10 +13,9 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
@@ -48,6 +47,16 @@ from quizglass_server.engines.generator.prompt import (
     Usage,
 )
 from quizglass_server.engines.generator.prompt_text import composed, with_markers
+from quizglass_server.engines.generator.replies import (
+    GARBAGE,
+    Json,
+    MemoryFull,
+    log_probabilities,
+    parsed,
+    piece_of,
+    raise_failure,
+    usage_of,
+)
 from quizglass_server.engines.generator.sampling import TEMPERATURE
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded
 from quizglass_server.scheduling.clock import charge_engine
@@ -66,17 +75,12 @@ _USUAL = {
     "response_fields": ["stop", "stop_type", "tokens_evaluated", "tokens_predicted", "timings"],
 }
 _ASKED = {"type": "text", "text": "?"}
-_GARBAGE = "the generator failed: what it sends is no answer"
-_MOST_MESSAGE = 500
-_FULL = "Context size has been exceeded"
-"""What llama-server ends all requests with when they need more cells together than its cache has."""
 _SOON_S = 0.5
 """Retry delay of an answer that was ended so that others could go on."""
 _TEMPLATES = 512
 _HELD = "slots.json"
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -154,14 +158,14 @@ class GeneratorClient:
                     if held is not None and not (event.get("stop") and event.get("stop_type") != "limit"):
                         written += 1
                         yield held
-                    held = _piece(event)
+                    held = piece_of(event)
                     if held is not None and held.text:
                         written += 1
                         yield held
                         held = None
                     if event.get("stop"):
                         reason = "length" if event.get("stop_type") == "limit" else "stop"
-                        yield Finished(reason, _usage(event))
+                        yield Finished(reason, usage_of(event))
                         return
         except BudgetExceeded:
             if not written:
@@ -203,7 +207,7 @@ class GeneratorClient:
         async with aclosing(self._completed(prompt, {"n_predict": 0}, urgency)) as events:
             async for event in events:
                 if event.get("stop"):
-                    usage = _usage(event)
+                    usage = usage_of(event)
         return usage
 
     async def templated(self, messages: Sequence[Mapping[str, str]]) -> str:
@@ -215,7 +219,7 @@ class GeneratorClient:
         body = {"messages": list(messages), "chat_template_kwargs": {"enable_thinking": False}}
         filled = (await self.document("POST", "/apply-template", body)).get("prompt")
         if not isinstance(filled, str):
-            raise EngineFailed(_GARBAGE)
+            raise EngineFailed(GARBAGE)
         return filled
 
     async def picture_tokens(self, width: int, height: int) -> int | None:
@@ -286,9 +290,9 @@ class GeneratorClient:
     async def document(self, method: str, path: str, body: Json | None = None) -> Json:
         """A response that is one document. Raises EngineLost, EngineFailed, and PromptRefused where it is refused."""
         async with self._asked(method, path, body) as response:
-            found = _parsed(await response.document())
+            found = parsed(await response.document())
             if not response.ok:
-                _raise(found, response.status, constrained=False)
+                raise_failure(found, response.status, constrained=False)
             return found
 
     def close(self) -> None:
@@ -322,7 +326,7 @@ class GeneratorClient:
                             written = written or "completion_probabilities" in event
                             yield event
                     return
-                except _MemoryFull as error:
+                except MemoryFull as error:
                     self._have_fewer()
                     if written or again:
                         raise Overloaded(error.message, _SOON_S) from None
@@ -340,7 +344,7 @@ class GeneratorClient:
     async def _in_slot(
         self, prompt: Sequence[Part], body: Json, urgency: Urgency, asked: Any
     ) -> AsyncGenerator[Json, None]:
-        """The same, once there is a slot; raises _MemoryFull where requests at once need too much memory."""
+        """The same, once there is a slot; raises MemoryFull where requests at once need too much memory."""
         async with self._places.taken_by(prompt, urgency) as slot:
             with self.pulse.counted():
                 handed("generator", sum(map(_size, prompt)))
@@ -392,7 +396,7 @@ class GeneratorClient:
         body = {"content": text, "add_special": False, "parse_special": special}
         tokens = (await self.document("POST", "/tokenize", body)).get("tokens")
         if not isinstance(tokens, list) or not all(isinstance(each, int) for each in tokens):
-            raise EngineFailed(_GARBAGE)
+            raise EngineFailed(GARBAGE)
         return tuple(tokens)
 
     async def _label_tokens(self, labels: Sequence[str]) -> list[tuple[int, ...]]:
@@ -421,9 +425,9 @@ class GeneratorClient:
             body = {"n_predict": 1, "n_probs": count}
             async with aclosing(self._completed(prompt, body, urgency, head)) as events:
                 async for event in events:
-                    logs = _logs(event) or logs
+                    logs = log_probabilities(event) or logs
                     if event.get("stop"):
-                        usage = _usage(event)
+                        usage = usage_of(event)
             if wanted <= logs.keys():
                 break
         least = min(logs.values(), default=0.0)
@@ -447,15 +451,17 @@ class GeneratorClient:
         async with AsyncExitStack() as stack:
             response = await _by(deadline, stack.enter_async_context(self._asked("POST", "/completion", body)))
             if not response.ok:
-                _raise(_parsed(await _by(deadline, response.document())), response.status, constrained=constrained)
+                raise_failure(
+                    parsed(await _by(deadline, response.document())), response.status, constrained=constrained
+                )
             most = MOST_DOCUMENT if body.get("n_probs", 0) > _MANY else MOST_LINE
             batches = await stack.enter_async_context(aclosing(response.batches(most)))
             ended: Json | None = None
             while (batch := await _by(deadline, anext(batches, None))) is not None:
                 self.pulse.heard = monotonic()
-                for event in (_parsed(line[5:]) for line in batch if line.startswith(b"data:")):
+                for event in (parsed(line[5:]) for line in batch if line.startswith(b"data:")):
                     if "error" in event:
-                        _raise(event, response.status, constrained=constrained)
+                        raise_failure(event, response.status, constrained=constrained)
                     if event.get("stop"):
                         ended = event
                     else:
@@ -478,10 +484,6 @@ class GeneratorClient:
             raise EngineLost("the generator process died; it is being restarted, ask again") from error
         except NotHttp as error:
             raise EngineFailed("the generator failed: what it sends is no HTTP response") from error
-
-
-class _MemoryFull(EngineFailed):
-    """Requests needed more of the cache together than there is; all of them were ended."""
 
 
 class _Pulse:
@@ -535,66 +537,6 @@ def _charged_if_left() -> Iterator[Callable[[], None]]:
     finally:
         if left:
             charge_engine(monotonic() - began)
-
-
-def _piece(event: Json) -> Piece | None:
-    """The token that an event brings."""
-    try:
-        for token in event.get("completion_probabilities") or ():
-            return Piece(str(event.get("content", "")), min(1.0, math.exp(float(token["logprob"]))))
-    except (TypeError, ValueError, LookupError):
-        raise EngineFailed(_GARBAGE) from None
-    return None
-
-
-def _logs(event: Json) -> dict[int, float]:
-    """Logarithms of the probabilities of the likeliest tokens that an event brings, by token."""
-    try:
-        for token in event.get("completion_probabilities") or ():
-            return {int(each["id"]): float(each["logprob"]) for each in token["top_logprobs"]}
-    except (TypeError, ValueError, LookupError):
-        raise EngineFailed(_GARBAGE) from None
-    return {}
-
-
-def _usage(event: Json) -> Usage:
-    """What a request cost, as its last event says."""
-    try:
-        timings = event.get("timings") or {}
-        spent_ms = float(timings.get("prompt_ms", 0)) + float(timings.get("predicted_ms", 0))
-        reused = int(timings.get("cache_n", 0))
-        # The token that ends an answer is none of it.
-        written = int(event.get("tokens_predicted", 0)) - (event.get("stop_type") != "limit")
-        return Usage(int(event.get("tokens_evaluated", 0)), reused, max(0, written), round(1e3 * spent_ms))
-    except (TypeError, ValueError, AttributeError):
-        raise EngineFailed(_GARBAGE) from None
-
-
-def _parsed(text: bytes) -> Json:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise EngineFailed(_GARBAGE)
-    return found
-
-
-def _raise(event: Json, status: int, *, constrained: bool) -> NoReturn:
-    """A failure as llama-server tells of it, as one of ours."""
-    error = event.get("error")
-    error = error if isinstance(error, dict) else {}
-    message = str(error.get("message", f"status {status}"))[:_MOST_MESSAGE]
-    code = error.get("code", status)
-    if message.startswith(_FULL):
-        raise _MemoryFull("requests at once needed more memory than the generator has; ask again")
-    if constrained and any(word in message for word in ("grammar", "sampler", "parse")):
-        raise ConstraintUnusable(f"the grammar cannot be used: {message}")
-    if code == HTTPStatus.BAD_REQUEST:
-        raise PromptRefused(message)
-    if code == HTTPStatus.SERVICE_UNAVAILABLE:
-        raise EngineLost(f"the generator process is not ready: {message}")
-    raise EngineFailed(f"the generator failed: {message}")
 
 
 def _slot_file(number: int) -> str:

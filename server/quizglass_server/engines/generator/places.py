@@ -120,7 +120,7 @@ class ServerPlaces:
             self._give_back(slot)
 
     def narrow(self) -> bool:
-        """Have no more at once from now on than memory is surely large enough for; whether that are fewer."""
+        """Limit concurrent requests to those that fit the memory at any length; whether that lowers the limit."""
         fewer = self._whole < self._most
         self._most = min(self._most, self._whole)
         return fewer

@@ -116,7 +116,7 @@ class WyomingServer:
             place.release()
 
     def answering(self, within_s: float) -> AbstractContextManager[None]:
-        """In the block it has all that it needs for an answer, of which it may say nothing for so many seconds."""
+        """In the block it has all the input of an answer, and may be silent for so many seconds."""
         return nullcontext() if self._process is None else self._process.answering(within_s)
 
     async def _linked(self) -> Link:

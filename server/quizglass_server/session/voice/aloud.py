@@ -99,7 +99,7 @@ class Aloud:
         said: the exchange of a question; None: it is not remembered.
         stays_here: whether nothing of the session may leave this machine.
         sent: told of sound before it is sent.
-        over: told once an answer is said no further.
+        over: called once an answer is said no further.
     """
 
     def __init__(

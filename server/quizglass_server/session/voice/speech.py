@@ -23,7 +23,7 @@ from quizglass_server.session.voice.intake import HEARD, MAX_PIECE_BYTES, intake
 from quizglass_server.session.voice.pool import SpeechPool
 
 IDLE_S = 30.0
-"""A speech of which nothing comes for so long over a link is given up."""
+"""Longest silence of a link in the middle of a speech, which is then given up."""
 _BEFORE_S = 0.5
 """Sound before the first word that is heard with it, where the server waits for that."""
 _BEFORE_PAUSED_S = 2.0

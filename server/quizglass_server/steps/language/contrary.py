@@ -1,4 +1,4 @@
-"""Whether a few words of an answer stand in a sentence that says the opposite of what is asked: "closed on Mondays".
+"""Short answers whose words stand in a sentence that contradicts the question: "Mondays" in "closed on Mondays".
 
 An answer of a few words states nothing that could be compared, so the clause of the evidence that has them counts:
 whether it is negated, has "closed" where the question has "open", or has the other end of a time. English, by its
@@ -28,7 +28,7 @@ _NO_NEGATION = re.compile(r"\bno(?=\.? ?\d)|(?<=\bif )not\b|\bclose(?= (?:to|by)
 """Words that are none here: "no. 5", "if not", and "close to" for "near"."""
 _LIMITING = frozenset("than over under before after beyond except besides above below".split())  # noqa: SIM905
 _MORE = frozenset("more less above below exceed exceeds far forget hesitate fail mind matter".split())  # noqa: SIM905
-"""Behind "not" these deny nothing of what follows: "not more than 30 kg", "don't forget the key"."""
+"""Behind "not" these leave the rest of the clause affirmed: "not more than 30 kg", "don't forget the key"."""
 _AVOIDING = frozenset(
     """allergic avoid avoids bad banned dangerous dislike dislikes except forbidden harmful hate hates illegal lack
     lacks miss missing poison poisonous prohibited refuse refuses toxic unsafe without wrong""".split()  # noqa: SIM905
@@ -47,7 +47,7 @@ _ENDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FewAsked:
-    """What a question asks, as far as an answer of a few words may stand for the opposite of it."""
+    """The parts of a question that evidence for a short answer may contradict."""
 
     keys: frozenset[str]
     meanings: frozenset[str]
@@ -82,7 +82,7 @@ class Part:
 
 
 def asks(question: str, answer: str) -> FewAsked | None:
-    """What a question asks; None where the answer says itself what it is of, or where there is no question."""
+    """Parts of a question; None where there is none, or where the answer is a statement of its own."""
     said = clauses(answer)
     negated = any(content.negated for clause in said for content in clause.contents)
     if not (said and question.strip()) or negated or any(clause.verb is not None for clause in said):
@@ -114,7 +114,7 @@ def parts(sentence: str) -> list[Part]:
 
 
 def contradicts(sentence: Sequence[Part], few: frozenset[str], asked: FewAsked) -> bool:
-    """Whether a sentence has the words of an answer for the opposite of what is asked, and nowhere else.
+    """Whether every clause of a sentence that has a short answer's words contradicts the question.
 
     Args:
         sentence: of the evidence.
@@ -133,7 +133,7 @@ def _plain(text: str) -> str:
     excepted = _EXCEPT.search(plain)
     before = clauses(plain[: excepted.start()]) if excepted else ()
     if any(content.negated for clause in before for content in clause.contents):
-        return plain  # "nobody except Ana" is Ana
+        return plain  # "none except Ana" is Ana
     return _EXCEPT.sub(lambda match: ", not".ljust(len(match[0])), plain)
 
 

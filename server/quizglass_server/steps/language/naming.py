@@ -29,7 +29,7 @@ _COMMON = frozenset(
         way""".split(),
     )
 )
-"""Meanings of what is said of any thing, and distinguishes none."""
+"""Meanings of words that fit any thing, and distinguish none."""
 
 
 def repeats_a_name(text: str) -> bool:
@@ -98,7 +98,7 @@ def _proper(question: str) -> set[str]:
 
 
 def _things(question: str) -> set[str]:
-    """Stems of what it points at by "the", "my" and the like."""
+    """Stems of the nouns behind "the", "my" and the like."""
     return {stem for phrase in phrases_of(question) if phrase != ANYTHING for stem in _stems(phrase)}
 
 

@@ -67,7 +67,7 @@ class FolderOrigin:
         self._save()
 
     def _others(self) -> Iterator[FolderOrigin]:
-        """The other folders of which this user has imported something to the same server."""
+        """The other folders that this user has imported from, to the same server."""
         for file in sorted(self.file.parent.glob("*.json")) if self.file is not None else ():
             told = _told(file)
             if file != self.file and told.get("server") == self.server and isinstance(told.get("folder"), str):

@@ -52,7 +52,7 @@ class Program:
 
     @property
     def named(self) -> str:
-        """As clients are told, who learn no folder of this machine."""
+        """Its name for clients: without the folders of this machine."""
         if self.origin is Origin.NAMED:
             return f"{Path(self.command[-1]).name}, of {self.origin.value}"
         return str(self)
