@@ -162,6 +162,19 @@ describe("a question", () => {
     }
   });
 
+  test("whose answer is words in the picture does not claim a note", async () => {
+    await ask("printed there?");
+    await answer();
+    await served.next();
+    assert.equal(await page.innerText("#verdict"), "Read in the picture. No note says it.");
+    await page.click("#events-box summary");
+    assert.doesNotMatch(await page.innerText("#events"), /your notes/);
+    await ask("what is it?");
+    await answer();
+    await served.next();
+    assert.match(await page.innerText("#verdict"), /^Confirmed by your notes\./);
+  });
+
   test("that nothing confirms looks unlike one that is confirmed", async () => {
     const looks = {};
     for (const question of ["unsupported please", "what is it?"]) {

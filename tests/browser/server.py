@@ -71,6 +71,13 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
                 yield values.AnswerDelta("It may be a cup.")
                 yield values.Verdict(values.VerdictOutcome.UNCHECKED, 0.0, 0.0, kind=values.AnswerKind.GUESSED)
                 yield values.Done("It may be a cup.", values.FinishReason.COMPLETE)
+            case "printed":
+                read = values.Evidence("1", values.Origin.READ_TEXT, "", "", "NO ENTRY", used=True)
+                yield values.EvidenceFound((read,))
+                yield values.AnswerDelta("NO ENTRY")
+                yield values.Verdict(values.VerdictOutcome.SUPPORTED, 0.0, 0.0, kind=values.AnswerKind.QUOTED)
+                cited = (values.Citation("1", "", "", 0, 8),)
+                yield values.Done("NO ENTRY", values.FinishReason.COMPLETE, cited)
             case "thanks":
                 yield values.AnswerDelta("You're welcome.")
                 yield values.Verdict(values.VerdictOutcome.UNCHECKED, 0.0, 0.0, kind=values.AnswerKind.FIXED)

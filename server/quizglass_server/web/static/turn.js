@@ -30,6 +30,12 @@ export class Turn {
     this.firstWords = 0;
   }
 
+  /** Whether all that the answer cites was read in the picture. */
+  get printed() {
+    const cited = (this.done?.citations ?? []).map((/** @type {any} */ each) => this.evidence.get(each.evidenceId));
+    return cited.length > 0 && cited.every((/** @type {any} */ item) => item?.origin === "ORIGIN_READ_TEXT");
+  }
+
   /** Take an event. @param {any} event */
   take(event) {
     const at = Number(event.elapsedUs ?? 0);
@@ -69,6 +75,9 @@ export class Turn {
   }
 }
 
+/** What checking an answer found that is not confirmed. @param {any} verdict */
+const outcomeWords = (verdict) => verdictWords(word(verdict.outcome, "OUTCOME_"), word(verdict.kind, "ANSWER_KIND_"))[0] || "nothing to check";
+
 /** What is looked up. @type {Record<string, string>} */
 const PLANS = { none: "look nothing up", image: "search by the picture", text: "search by words", both: "search by picture and words" };
 
@@ -84,7 +93,7 @@ const TELL = {
   confirmed: () => "it stays",
   withdrawn: () => "it is taken back",
   answerDelta: () => "the first words",
-  verdict: (c) => verdictWords(word(c.outcome, "OUTCOME_"), word(c.kind, "ANSWER_KIND_"))[0] || "nothing to check",
+  verdict: (c) => (word(c.outcome, "OUTCOME_") === "supported" ? "confirmed by what was found" : outcomeWords(c)),
   done: (c) => word(c.finishReason, "FINISH_REASON_"),
   step: () => "",
 };

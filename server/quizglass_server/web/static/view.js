@@ -66,7 +66,7 @@ export function reveal() {
 /** What the answer is worth, in words and in how it looks. @param {Turn} turn */
 function showVerdict(turn) {
   const why = word(turn.done.abstainReason, "ABSTAIN_REASON_").replace("unspecified", "");
-  const [told, more] = verdictWords(turn.verdict, turn.kind, why);
+  const [told, more] = verdictWords(turn.verdict, turn.kind, why, turn.printed);
   const others = turn.disputed ? ` Your notes disagree. Others say: ${turn.disputed}.` : "";
   const verdict = byId("verdict");
   verdict.replaceChildren(made("b", "", told), ` ${more}${others}`);

@@ -12,6 +12,9 @@ const VERDICTS = {
   unchecked: ["Not looked up.", "It comes from the picture, or from what the model knows."],
 };
 
+/** Said in place of that where all that supports an answer was read in the picture. @type {Told} */
+const PRINTED = ["Read in the picture.", "No note says it."];
+
 /** What is said of words that no check is about, by where they come from. @type {Record<string, Told>} */
 const UNCHECKED = {
   guessed: ["A guess.", "It goes by the looks of the picture alone, and may be wrong."],
@@ -162,10 +165,12 @@ export const policyWords = (name = "") =>
  * What is to be said of an answer.
  * @param {string} verdict what checking it found @param {string} kind where its words come from
  * @param {string} [why] there is none; empty: there is one
+ * @param {boolean} [printed] whether all that it cites was read in the picture
  * @returns {Told}
  */
-export function verdictWords(verdict, kind, why = "") {
+export function verdictWords(verdict, kind, why = "", printed = false) {
   if (why) return ["No answer.", ABSTENTIONS[why] ?? ""];
+  if (printed && verdict === "supported") return PRINTED;
   return UNCHECKED[kind] ?? VERDICTS[verdict] ?? ["", ""];
 }
 
