@@ -39,6 +39,7 @@ from quizglass_export.parity import Floats, Inputs, as_array, session
 from quizglass_export.roles.shared.card_scorers import write_for_cuda
 from quizglass_export.roles.shared.samples import ParitySample, random_samples
 from quizglass_export.roles.shared.scorers import ONE_PROMPT, TEXT_CLASSES, VisionPrompts, text_rows, vision_logits
+from quizglass_server.roles.shared.packing import packed
 from tests.support.bundles import tiny_qwen
 
 _PROMPTS, _FEW = 1000, 4
@@ -47,6 +48,7 @@ _TOKENS = 64
 _MOST = 5e-3
 _PICTURE = {"width": 112, "height": 112}
 FLOAT32, CUDA, TENSORRT = "cuda graph in float32", "cuda-fp16", "tensorrt-fp16"
+PACKED = "cuda-fp16, packed"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Compared:
     inputs: Callable[[int], Inputs]
     graphs: Iterator[tuple[str, Path]]
     """Written one after the other, so that one at a time takes memory."""
+    packed: Callable[[int], Inputs] | None = None
+    """What gives the inputs of a packed graph: each prompt as the first of a batch."""
 
 
 def run(setup: Setup) -> Part:
@@ -102,7 +106,8 @@ _SEEING = {"Qwen2-VL": tiny_qwen.qwen2_vl, "Qwen2.5-VL": tiny_qwen.qwen2_5_vl, "
 
 def _add(part: Part, name: str, graph: str, compared: Compared, path: Path) -> None:
     ran = session(path)
-    found = [ran.run(["logits"], compared.inputs(index))[0][0] for index in range(len(compared.references))]
+    inputs = compared.packed if graph == PACKED and compared.packed is not None else compared.inputs
+    found = [ran.run(["logits"], inputs(index))[0][0] for index in range(len(compared.references))]
     differences = [float(np.abs(one - other).max()) for one, other in zip(found, compared.references, strict=True)]
     unequal = [
         index
@@ -187,12 +192,18 @@ def _reranker(plan: Plan, folder: Path, samples: Sequence[ParitySample] | None =
 
     def graphs() -> Iterator[tuple[str, Path]]:
         yield CUDA, job.path(part.model)
+        yield PACKED, job.path(part.packed)
         path = folder / "float32.onnx"
         write_for_cuda(weights_of, labels, max(map(len, rows)), path, np.float32)
         yield FLOAT32, path
         yield TENSORRT, _exported(plan, "reranker", job.samples, folder / TENSORRT)
 
-    return Compared(references, lambda index: scorer_batch([rows[index]]), graphs())
+    return Compared(
+        references,
+        lambda index: scorer_batch([rows[index]]),
+        graphs(),
+        lambda index: packed([rows[index], rows[index - 1], rows[index - 2]]),
+    )
 
 
 def _exported(plan: Plan, role: str, samples: Sequence[ParitySample], folder: Path) -> Path:

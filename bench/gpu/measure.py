@@ -15,11 +15,17 @@ from bench.gpu.models import QWEN3_06B, SMALL, Size, write_random
 from bench.hostile.sections import Setup
 from bench.results import Row, absent, against, spread
 from bench.sections import Part
+from quizglass_server.engines.onnx.providers import Ranges
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.roles.shared.batching import prompt_ranges
+from quizglass_server.roles.shared.packing import packed, packed_ranges
 
 SHAPES = ((8, 256, 0.9, 0.0), (1, 256, 0.9, 0.0), (1, 64, 0.0, 1.5))
 """Rows, tokens, the bar against PyTorch compiled, and the bar in milliseconds; 0 for none."""
+_LONGEST = 1024
+_ALIKE = (8, 256, 128)
+"""Rows, tokens, and how many of them all rows begin with: passages of one question."""
+_MOST_OF_PLAIN = 1.0
 _MOST_OF_FLOOR = 2.5
 """At the first shape, against the time that the card's measured rate of products would take."""
 
@@ -30,9 +36,9 @@ def run(setup: Setup) -> Part:
     setup.say("writing a scorer with random weights")
     folder = setup.folder / "gpu"
     folder.mkdir(exist_ok=True)
-    path = folder / "scorer.onnx"
-    write_random(size, path)
-    session = _session(path, "auto" if setup.quick else "cuda")
+    path, packed_path, provider = folder / "scorer.onnx", folder / "packed.onnx", "auto" if setup.quick else "cuda"
+    write_random(size, path, packed=packed_path)
+    session = _session(path, prompt_ranges(_LONGEST), provider)
     peer = peers.compiled(size)
     rate = peers.products_a_second()
     for rows, length, most, most_ms in SHAPES:
@@ -43,11 +49,29 @@ def run(setup: Setup) -> Part:
         if rate and (rows, length) == SHAPES[0][:2]:
             part.rows.append(_beside_floor(size, rows * length, rate, ours))
     part.data["products_a_second"] = rate
+    setup.say("prompts that begin alike")
+    _beside_plain(setup, part, session, _session(packed_path, packed_ranges(_LONGEST), provider))
     return part
 
 
-def _session(path: Path, provider: str) -> OnnxSession:
-    return OnnxSession(path, Signature("logits", prompt_ranges(1024), stepped=True), OnnxOptions(provider=provider))
+def _session(path: Path, ranges: Ranges, provider: str) -> OnnxSession:
+    return OnnxSession(path, Signature("logits", ranges, stepped=True), OnnxOptions(provider=provider))
+
+
+def _beside_plain(setup: Setup, part: Part, plain: OnnxSession, packing: OnnxSession) -> None:
+    """The packed graph beside the plain one, which computes every prompt whole; packing the tokens counts."""
+    rows, length, alike = _ALIKE
+    ids = np.random.default_rng(1).integers(1, 400, (rows, length))
+    ids[:, :alike] = ids[0, :alike]
+    prompts, mask = ids.tolist(), np.ones_like(ids)
+    ours, whole = in_turn(
+        setup,
+        lambda: packing.run(packed(prompts)),
+        lambda: plain.run({"input_ids": ids, "attention_mask": mask}),
+    )
+    name = f"reranker {rows} x {length} tokens, the first {alike} alike, packed"
+    part.rows.append(against(name, ours, "ms", "the plain graph", whole, _MOST_OF_PLAIN))
+    part.data["packed_ms"] = {"packed": ours, "plain": whole}
 
 
 def _times(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -11,7 +12,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_export.written_graphs.card_scorer import CardScorer, DecoderShape, Rotary
+from quizglass_export.written_graphs.card_scorer import SHARED, CardScorer, DecoderShape, Rotary
 
 LABELS = 2
 _POSITIONS = 1024
@@ -59,11 +60,17 @@ SMALL = Size(DecoderShape(2, 4, 2, 32, 128, 1e-6, "silu"), 192, 500)
 """To see that everything runs."""
 
 
-def write_random(size: Size, path: Path, number: type[np.floating[Any]] = np.float16) -> None:
-    """Write the scorer with small random weights, the same ones each time."""
+def write_random(
+    size: Size, path: Path, number: type[np.floating[Any]] = np.float16, packed: Path | None = None
+) -> None:
+    """Write the scorer with small random weights, the same ones each time, and its packed graph beside it."""
     angles = np.outer(np.arange(_POSITIONS), _THETA ** (-np.arange(0, size.shape.size, 2) / size.shape.size))
     rotary = Rotary(np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32))
-    CardScorer(size.shape, weights(size), rotary, label_rows(size), number).write(path)
+    read = weights(size) if packed is None else cache(weights(size))  # drawn once: it takes longer than writing them
+    given = (size.shape, read, rotary, label_rows(size), number)
+    CardScorer(*given).write(path, SHARED if packed else "")
+    if packed is not None:
+        CardScorer(*given, packed=True).write(packed, like=path)
 
 
 def label_rows(size: Size) -> NDArray[np.float32]:

@@ -51,7 +51,8 @@ class Batched(RolePart):
 
     pad_to: Literal["longest", "steps"] = "longest"
     """How large a batch is made: as it is, with rows as long as its longest, or in a few steps of rows and lengths. The
-    latter is for a graph made for a card: each step's kernels are launched as one, and prompts share no beginning."""
+    latter is for a graph made for a card: each step's kernels are launched as one, and prompts share a beginning by
+    `packed` alone."""
 
 
 class Scorer(Batched):
@@ -96,6 +97,9 @@ class TextScorer(Scorer):
     """A text model."""
 
     kind: Literal["text-scorer"]
+    packed: FileName | None = None
+    """A second graph of the same weights, which computes once the tokens that prompts of a batch begin with alike.
+    None: every prompt is computed whole, or from the keys and values of its beginning where `model` takes those."""
 
 
 class LinearDeciderPart(RolePart):

@@ -5,6 +5,11 @@ CPU. Here a layer is attention as one operator (GroupQueryAttention, rotary posi
 residuals, and products: 10 to 13 kernels, all of them on the card, so that CUDA graphs can be captured for each shape.
 Weights and arithmetic are float16; the logits are float32. Not run on a card yet: compared on the CPU, which has the
 same operators.
+
+A packed graph is for prompts that begin alike. Attention with a past takes one row alone on every provider, so nothing
+is kept between runs: norms and products, where nearly all of the time goes, see every token of a batch once, and a
+Gather before each layer's attention gives each row its own sequence again, another behind it takes one of each token.
+What a token's states are hangs on the tokens before it alone, so rows share those up to where they part.
 """
 
 from __future__ import annotations
@@ -29,6 +34,19 @@ _ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "gelu_pytorch_tanh": ("FastGelu", {}),
 }
 """transformers' name of the gate's activation to ONNX Runtime's operator; QuickGelu with alpha 1 is SiLU."""
+SHARED = "weights.data"
+"""File of the weights of a plain and a packed graph."""
+_WHOLE: dict[str, tuple[str, tuple[str, ...]]] = dict.fromkeys(
+    ("input_ids", "attention_mask"), ("int64", ("batch", "sequence"))
+)
+_PACKED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tokens": ("int64", ("tokens",)),
+    "places": ("int64", ("batch", "sequence")),
+    "back": ("int64", ("tokens",)),
+    "last": ("int64", ("batch",)),
+    "ends": ("int32", ("batch",)),
+}
+"""Inputs: types and axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,7 @@ class CardScorer:
         labels: rows of the output matrix, float32 [labels, width].
         number: type of weights and arithmetic. float32 is for comparisons: what then differs from PyTorch is the
             graph's form, and what float16 adds is rounding.
+        packed: whether tokens that prompts have in common are computed once.
     """
 
     def __init__(
@@ -91,8 +110,11 @@ class CardScorer:
         rotary: Rotary,
         labels: NDArray[np.float32],
         number: type[np.floating[Any]] = np.float16,
+        *,
+        packed: bool = False,
     ) -> None:
         shape.check()
+        self._packed = packed
         self._shape, self._read, self._labels, self._number = shape, read, labels, number
         self._graph = GraphWriter()
         self._tables = [
@@ -100,8 +122,17 @@ class CardScorer:
             for name, table in (("rotary.cos", rotary.cos), ("rotary.sin", rotary.sin))
         ]
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, beside: str = "", like: Path | None = None) -> None:
         """Write `input_ids`, `attention_mask` int64 [B, S] (padding on the right) to `logits` float32 [B, labels].
+
+        A packed graph takes `tokens` int64 [N], each once; `places` int64 [B, S], which of them stands where in a row;
+        `back` int64 [N], one of the places of each, counted through all rows; `last` int64 [B], which of them ends a
+        row; and `ends` int32 [B], where in the row that is.
+
+        Args:
+            path: the file.
+            beside: name of the file for the weights; empty: in the graph, where they are small.
+            like: a graph with the same weights beside it, which are then not written again.
 
         Raises:
             ExportError: a weight is missing, or has no number in float16.
@@ -114,21 +145,23 @@ class CardScorer:
             after = "model.norm" if last else self._name(index + 1, "input_layernorm")
             hidden, normed = self._layer(index, hidden, normed, lengths, after)
         self._head(normed)
-        axes = ("batch", "sequence")
-        inputs = dict.fromkeys(("input_ids", "attention_mask"), ("int64", axes))
-        self._graph.write(path, inputs, {"logits": ("batch", len(self._labels))})
+        inputs = _PACKED if self._packed else _WHOLE
+        self._graph.write(path, inputs, {"logits": ("batch", len(self._labels))}, beside, like)
 
     def _lengths(self) -> tuple[str, str]:
         """What attention reads: the place of each row's last token, int32 [B], and S, int32 [1] on the host."""
         graph = self._graph
+        length = graph.node("Shape", "places" if self._packed else "input_ids", start=1, end=2)
+        whole = graph.node("Cast", length, to=TensorProto.INT32)
+        if self._packed:
+            return "ends", whole
         count = graph.node("ReduceSum", "attention_mask", graph.constant([1]), keepdims=0)
         self._last = graph.node("Sub", count, graph.constant(1))
-        length = graph.node("Shape", "input_ids", start=1, end=2)
-        return graph.node("Cast", self._last, to=TensorProto.INT32), graph.node("Cast", length, to=TensorProto.INT32)
+        return graph.node("Cast", self._last, to=TensorProto.INT32), whole
 
     def _embedded(self) -> str:
         table = self._take("model.embed_tokens.weight") * np.float32(self._shape.embedding_scale)
-        return self._graph.node("Gather", self._held("embedding", table), "input_ids")
+        return self._graph.node("Gather", self._held("embedding", table), "tokens" if self._packed else "input_ids")
 
     def _layer(self, index: int, hidden: str, normed: str, lengths: tuple[str, str], after: str) -> tuple[str, str]:
         """States and normed states behind a layer; `after` is the norm that comes next."""
@@ -148,17 +181,19 @@ class CardScorer:
         return self._add_and_norm(self._product(gated, [self._name(index, "mlp.down_proj")]), hidden, after)
 
     def _attention(self, index: int, normed: str, lengths: tuple[str, str]) -> str:
-        """[B, S, width] to the heads' answers [B, S, heads * size]."""
+        """[B, S, width] to the heads' answers [B, S, heads * size]; of a packed graph [N, ...] to [N, ...]."""
         shape = self._shape
         names = [self._name(index, f"self_attn.{part}_proj") for part in "qkv"]
         together = self._product(normed, names)
+        if self._packed:
+            together = self._graph.node("Gather", together, "places")
         parts = [together, "", ""]
         if self._read(self._name(index, "self_attn.q_norm.weight")) is not None:
             sizes = [shape.heads * shape.size, shape.groups * shape.size, shape.groups * shape.size]
             parts = self._graph.nodes("Split", together, self._graph.constant(sizes), outputs=["q", "k", "v"], axis=-1)
             for place, part in enumerate("qk"):
                 parts[place] = self._norm_heads(parts[place], self._name(index, f"self_attn.{part}_norm"))
-        return self._graph.nodes(
+        mixed = self._graph.nodes(
             "GroupQueryAttention",
             *(*parts, "", "", *lengths, *self._tables),
             outputs=["out", "keys", "values"],
@@ -168,6 +203,10 @@ class CardScorer:
             do_rotary=1,
             local_window_size=shape.windows[index] if shape.windows else -1,
         )[0]
+        if not self._packed:
+            return mixed
+        flat = self._graph.node("Reshape", mixed, self._graph.constant([-1, shape.heads * shape.size]))
+        return self._graph.node("Gather", flat, "back")
 
     def _norm_heads(self, states: str, name: str) -> str:
         """RMS norm of each head by itself (Qwen3)."""
@@ -212,9 +251,12 @@ class CardScorer:
     def _head(self, normed: str) -> None:
         """Logits of each row's last token; the tokens' states before it are not read."""
         graph = self._graph
-        place = graph.node("Unsqueeze", self._last, graph.constant([1, 2]))
-        places = graph.node("Expand", place, graph.constant([1, 1, self._shape.width]))
-        last = graph.node("Squeeze", graph.node("GatherElements", normed, places, axis=1), graph.constant([1]))
+        if self._packed:
+            last = graph.node("Gather", normed, "last")
+        else:
+            place = graph.node("Unsqueeze", self._last, graph.constant([1, 2]))
+            places = graph.node("Expand", place, graph.constant([1, 1, self._shape.width]))
+            last = graph.node("Squeeze", graph.node("GatherElements", normed, places, axis=1), graph.constant([1]))
         product = graph.node("MatMul", last, self._held("labels", self._labels.T))
         graph.node("Cast", product, output="logits", to=TensorProto.FLOAT)
 

@@ -272,16 +272,16 @@ def _of_onnx_runtime(parts: Sequence[RolePart], files: ModelFiles, provider: str
         runs = choose(provider, import_onnxruntime().get_available_providers())[0]
     except (EngineFailed, SettingsError):
         return 0
-    paths = {path for part in parts if part.engine == "onnx" for path in _paths(part, files)}
-    if runs == NAMES["cpu"] or not paths:
+    graphs = {path for part in parts if part.engine == "onnx" for path in _graphs(part, files)}
+    if runs == NAMES["cpu"] or not graphs:
         return 0
-    return _ONNX_RUNTIME + sum(path.stat().st_size for path in paths)
+    # Graphs that have a file of weights in common are on the card with it each.
+    return _ONNX_RUNTIME + sum(path.stat().st_size for graph in graphs for path in (graph, *weight_files(graph)))
 
 
-def _paths(part: RolePart, files: ModelFiles) -> Iterator[Path]:
-    """A role's graphs with the weights beside them."""
-    names = [getattr(part, "model", None), getattr(part, "text_model", None)]
+def _graphs(part: RolePart, files: ModelFiles) -> Iterator[Path]:
+    """Of a role."""
+    names = [getattr(part, key, None) for key in ("model", "text_model", "packed")]
     for name in [*names, *(grid.model for grid in getattr(part, "grids", None) or ())]:
         if name is not None:
-            path = files.path(name)
-            yield from (path, *weight_files(path))
+            yield files.path(name)

@@ -70,18 +70,19 @@ class OnnxReranker:
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._pool = loading.pool
-        warm = self._scorer.run([PromptPart(ids) for ids in self._encoded("a", ["a"])])  # before anybody waits for it
-        self._relevance(warm)
+        for count in (1, _FEW + 1) if self._scorer.packs else (1,):  # each of its graphs, before a request waits for it
+            self._relevance(self._scorer.run(self._whole("a", ["a"] * count)))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage, in order; a long passage is cut at its end.
 
-        A few run as they are, together. Of more, what the prompts begin with, up to the passage, is run once; the rows
-        are tokenised meanwhile, in two halves: the first runs while the second is tokenised.
+        A few run as they are, together, and so do all of a model that packs its runs. Of more, what the prompts begin
+        with, up to the passage, is run once; the rows are tokenised meanwhile, in two halves: the first runs while the
+        second is tokenised.
         """
         if not passages:
             return []
-        if len(passages) <= _FEW:
+        if len(passages) <= _FEW or self._scorer.packs:
             whole = partial(self._whole, query, passages)
             return self._relevance(await self._scorer.batcher.run(whole))
         beginning: list[int] = []

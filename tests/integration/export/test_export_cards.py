@@ -1,6 +1,7 @@
 """Models with a precision for a card: built by a recipe and compared with PyTorch."""
 
 import asyncio
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -18,12 +20,14 @@ pytest.importorskip("transformers")
 import quizglass_export  # noqa: E402
 from bench.export.cards import CUDA, FLOAT32, TENSORRT, compare_all, random_role  # noqa: E402
 from bench.export.setup import Setup  # noqa: E402
+from quizglass_bundle.files import Bundle  # noqa: E402
+from quizglass_export.bundles.change import repack  # noqa: E402
 from quizglass_export.trt.engine import Limits, input_ranges  # noqa: E402
 from quizglass_export.trt.operators import check_operators  # noqa: E402
 from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
 from quizglass_server.roles.load import load_models  # noqa: E402
-from tests.support.bundles.exported_bundle import exported_bundle, exported_role  # noqa: E402
+from tests.support.bundles.exported_bundle import exported_bundle, exported_role, write_manifest  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import (  # noqa: E402
     bert_tokenizer,
     convolutional,
@@ -53,8 +57,43 @@ def test_a_reranker_for_a_card_is_near_pytorch_and_padded_in_steps(
     part, checks = exported_role(tmp_path, "reranker", {**reranker, "precision": precision}, 10)
     assert part.pad_to == "steps"
     assert [check.measure for check in checks][:2] == ["equal labels", "mean change of a probability"]
+    packed = [check.measure for check in checks if check.measure.endswith(", prompts packed")]
+    assert len(packed) == (3 if precision == "cuda-fp16" else 0)
     assert all(check.passed for check in checks), checks
     assert checks[1].value > 0
+
+
+async def test_passages_of_one_question_are_scored_by_the_packed_graph_and_one_alone_by_the_plain_one(
+    tmp_path: Path, reranker: dict[str, Any]
+) -> None:
+    """The same scores; and the other ones of a packed graph whose labels are the other way round."""
+    shutil.copytree(Path(quizglass_export.__file__).parent / "prompts", tmp_path / "prompts")
+    bundle = exported_bundle(tmp_path, {"reranker": {**reranker, "precision": "cuda-fp16"}})
+    passages = ["a mug", "an old clock", "a mug of tea", "two boats"]
+    question = "what is the thing on the wall next to the door?"
+    found = await _scored(bundle, question, passages)
+    parts = json.loads((tmp_path / "manifest.json").read_text())["roles"]
+    packed = tmp_path / parts["reranker"]["packed"]
+    model = onnx.load(str(packed), load_external_data=False)
+    labels = next(each for each in model.graph.initializer if each.name == "labels")
+    labels.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(labels)[:, ::-1].copy(), "labels"))
+    onnx.save(model, str(packed))
+    turned = await _scored(write_manifest(tmp_path, parts), question, passages)
+    assert turned == pytest.approx([1 - score for score in found], abs=1e-4)
+    assert min(abs(score - 0.5) for score in found) > 1e-3
+    (alone,) = await _scored(write_manifest(tmp_path, parts), question, passages[:1])
+    assert alone == pytest.approx(found[0], abs=1e-3)
+    plain = repack(write_manifest(tmp_path, parts), tmp_path / "plain", settings={"roles.reranker.packed": None})
+    assert await _scored(plain, question, passages) == pytest.approx(found, abs=1e-3)
+
+
+async def _scored(bundle: Bundle, question: str, passages: list[str]) -> list[float]:
+    async with asyncio.timeout(60):
+        models: Any = await load_models(bundle, EngineOptions(provider="cpu"))
+        try:
+            return list(await models.get("reranker").score(question, passages))
+        finally:
+            await models.close()
 
 
 @pytest.mark.parametrize(("role", "make"), [("reranker", qwen3), ("planner", qwen2_5_vl)])

@@ -16,7 +16,7 @@ from quizglass_export.graphs.decoder import STATIC_ROPE
 from quizglass_export.graphs.scorer_text import TextScorer
 from quizglass_export.onnx.precision import to_float16
 from quizglass_export.onnx.tracing import write_onnx
-from quizglass_export.written_graphs.card_scorer import CardScorer, DecoderShape, Rotary
+from quizglass_export.written_graphs.card_scorer import SHARED, CardScorer, DecoderShape, Rotary
 
 AXES = {
     "input_ids": {0: "batch", 1: "sequence"},
@@ -31,14 +31,17 @@ def write_for_cuda(
     positions: int,
     path: Path,
     number: type[np.floating[Any]] = np.float16,
+    packed: Path | None = None,
 ) -> None:
     """Write a scorer with ONNX Runtime's fused operators, in float16 or another type of numbers.
 
     Args:
         weights: a causal model of Llama's form: Llama, Qwen2, Qwen3, Gemma.
         labels: token ids in the order of the logits.
-        positions: most tokens of a prompt.
+        positions: most tokens of a prompt, as a batch is padded.
         path: the file to write.
+        packed: file of a second graph, for prompts that begin alike, in the same folder: the weights of both are in
+            `weights.data` there, once.
 
     Raises:
         ExportError: the model's form has no fused operators, or a weight no number in float16.
@@ -49,7 +52,10 @@ def write_for_cuda(
         return np.asarray(weights.get(name).numpy(), np.float32) if name in named else None
 
     rows = np.asarray(weights.rows("lm_head.weight", labels).numpy(), np.float32)
-    CardScorer(decoder_shape(weights.model), read, _rotary(weights.model, positions), rows, number).write(path)
+    given = (decoder_shape(weights.model), read, _rotary(weights.model, positions), rows, number)
+    CardScorer(*given).write(path, SHARED if packed else "")
+    if packed is not None:
+        CardScorer(*given, packed=True).write(packed, like=path)
 
 
 def write_for_tensorrt(model: Any, labels: Sequence[int], path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -36,6 +37,7 @@ from quizglass_export.roles.shared.card_scorers import write_for_cuda, write_for
 from quizglass_export.roles.shared.entry import Scorer
 from quizglass_export.roles.shared.job import Exported, RoleJob, by_size, in_each_size, prompt_name
 from quizglass_server.engines.onnx.stepped import LENGTHS, step
+from quizglass_server.roles.shared.packing import packed
 
 TEXT_CLASSES = {
     "qwen3": "Qwen3ForCausalLM",
@@ -198,6 +200,7 @@ def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
         rows=job.places(spec.labels),
         max_tokens=_longest(job, spec),
         pad_to=job.pad_to(spec),
+        packed=f"{job.role}/packed.onnx" if _is_packed(job, spec) else None,
     )
     rows = text_rows(job, part)
     if spec.precision in CARD_PRECISIONS:
@@ -226,12 +229,18 @@ def _write_card_scorer(
 ) -> dict[str, Any]:
     """The graph of a precision for a card; returns notes for the report."""
     path, kind = job.path(part.model), TEXT_CLASSES[job.source.model_type]
-    if spec.precision == "cuda-fp16" and isinstance(job.source, Source):
-        positions = max(step(part.max_tokens, LENGTHS), *map(len, rows))
-        write_for_cuda(MergedWeights(job.source, kind), labels, positions, path)
+    if part.packed is not None and isinstance(job.source, Source):
+        positions = step(max(part.max_tokens, *map(len, rows)), LENGTHS)
+        weights = MergedWeights(job.source, kind)
+        write_for_cuda(weights, labels, positions, path, packed=job.path(part.packed))
     else:
         write_for_tensorrt(job.source.load(kind), labels, path)
     return {"precision": spec.precision, "latency_ms": latency(path, _feed(rows, path), len(rows))}
+
+
+def _is_packed(job: RoleJob, spec: Scorer) -> bool:
+    """Whether it gets a second graph, for prompts that begin alike: the operators for that are the CUDA profile's."""
+    return spec.precision == "cuda-fp16" and isinstance(job.source, Source)
 
 
 def _longest(job: RoleJob, spec: Scorer) -> int:
@@ -248,7 +257,14 @@ def check_text_scorer(job: RoleJob, spec: Scorer, part: TextScorer) -> list[Chec
     with torch.no_grad():
         references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
     del model
-    return _compare(job, spec, part, references, _feed(rows, job.path(part.model)))
+    checks = _compare(job, spec, part, references, _feed(rows, job.path(part.model)))
+    if part.packed is None:
+        return checks
+    path = job.path(part.packed)
+    sharing = check_lossy_scorer(
+        job.role, path, references, lambda given: packed([rows[i] for i in given]), spec.accept, job.batches, part.rows
+    )
+    return [*checks, *(replace(check, measure=f"{check.measure}, prompts packed") for check in sharing)]
 
 
 def _sharing(model: Any, labels: Sequence[int]) -> SharingTextScorer:

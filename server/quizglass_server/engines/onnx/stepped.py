@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 ROWS = (1, 2, 4, 8, 16)
 LENGTHS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+TOKENS = (*LENGTHS, 1536, 2048, 3072, 4096)
+"""Of all rows together."""
 CUDA_GRAPH = {"enable_cuda_graph": "1"}
 """Options of the CUDA provider for a session that is run in steps alone."""
 BATCH = ("batch", "batch_size")
 """What exported graphs call the axis of rows."""
-_GRAPH_ID, _MASK = "gpu_graph_id", "attention_mask"
+_GRAPH_ID, _MASK, _PACKED = "gpu_graph_id", "attention_mask", "tokens"
 
 
 def step(size: int, steps: Sequence[int]) -> int:
@@ -43,7 +45,8 @@ class _Bound:
 
 
 class SteppedRuns:
-    """Runs of a session whose dynamic axes are named: one of rows, as `BATCH` names it, and others, of lengths.
+    """Runs of a session whose dynamic axes are named: one of rows, as `BATCH` names it, and others, of lengths; the one
+    called `tokens` is of all rows together.
 
     One run at a time: the tensors of a shape are one set.
     """
@@ -83,7 +86,7 @@ class SteppedRuns:
             for axis, size in zip(self._axes[name], values.shape, strict=True)
             if isinstance(axis, str)
         }
-        shape = tuple((axis, step(size, ROWS if axis in BATCH else LENGTHS)) for axis, size in sorted(sizes.items()))
+        shape = tuple((axis, step(size, _steps(axis))) for axis, size in sorted(sizes.items()))
         with self._lock:
             bound = self._bound.get(shape) or self._bind(shape, inputs)
             for name, values in inputs.items():
@@ -110,6 +113,10 @@ class SteppedRuns:
         options.add_run_config_entry(_GRAPH_ID, str(len(self._bound) + 1))
         self._bound[shape] = bound = _Bound(binding, options, given, made)
         return bound
+
+
+def _steps(axis: str) -> Sequence[int]:
+    return ROWS if axis in BATCH else TOKENS if axis == _PACKED else LENGTHS
 
 
 def _sized(axes: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int, ...]:

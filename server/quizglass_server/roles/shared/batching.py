@@ -12,6 +12,8 @@ BATCH_TOKENS = 512
 BATCH_PIXELS = 1 << 18
 """Pixels of the pictures of one run on a CPU, for the same reasons: five of 224 x 224."""
 LIMITS = BatchLimits(BATCH_TOKENS, MAX_BATCH)
+CARD_LIMITS = BatchLimits(16 * 256, MAX_BATCH)
+"""On a card, which is hardly slower for eight rows than for two. Not measured on one."""
 UNPADDED = BatchLimits(BATCH_TOKENS, MAX_BATCH, padding=0.0)
 """For models whose rows must not be padded: those of one length go together."""
 

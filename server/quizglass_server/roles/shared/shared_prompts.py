@@ -1,4 +1,7 @@
-"""Inputs of scorers whose prompts share a beginning: it is run once, and its keys and values are given to the rest."""
+"""Inputs of scorers whose prompts share a beginning: it is run once, and its keys and values are given to the rest.
+
+With a packed graph (see `packing`) it is part of the rest's run instead.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from quizglass_bundle.parts import TextScorer
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
-from quizglass_server.roles.shared.batching import LIMITS, UNPADDED, prompt_ranges
+from quizglass_server.roles.shared.batching import CARD_LIMITS, LIMITS, UNPADDED, prompt_ranges
 from quizglass_server.roles.shared.loading import Loading
+from quizglass_server.roles.shared.packing import packed, packed_ranges, pays
 
 ROWS, ALONE = "quizglass.rows", "alone"
 """What an exporter notes in a model whose rows must not be padded to share a run (`quantise` of quizglass_export)."""
@@ -49,7 +53,9 @@ class PartResult:
 
 
 class SharingScorer:
-    """Runs parts of prompts; a model without the inputs `past` and `keep` takes whole prompts only."""
+    """Runs parts of prompts; a model without the inputs `past` and `keep` takes whole prompts only, and packs those
+    that begin alike where it has a second graph for that.
+    """
 
     @classmethod
     def shared(cls, spec: TextScorer, loading: Loading) -> SharingScorer:
@@ -60,7 +66,7 @@ class SharingScorer:
         """Load a text scorer.
 
         Raises:
-            BundleError: its file is damaged, or takes a past of another form.
+            BundleError: a file of it is damaged, or takes a past of another form.
         """
         stepped = spec.pad_to == "steps"
         free = frozenset(() if stepped else ("past", "keep"))
@@ -76,7 +82,13 @@ class SharingScorer:
         """Whether a run may hold rows of one shape only."""
         if self.shares:
             self._dims = _dimensions(session)
-        limits = UNPADDED if self._alike else LIMITS
+        self._packed: OnnxSession | None = None
+        if spec.packed is not None:
+            signature = Signature("logits", packed_ranges(spec.max_tokens), stepped=stepped)
+            self._packed = OnnxSession(loading.files.path(spec.packed), signature, loading.how)
+        self.packs = self._packed is not None
+        """Whether prompts of one run that begin alike cost less for it."""
+        limits = UNPADDED if self._alike else CARD_LIMITS if self.packs and self.executor == "cuda" else LIMITS
         self.batcher = Batcher[PromptPart, PartResult](loading.pool, self.run, len, limits, prompts=True)
         """Runs parts together with those of other callers."""
 
@@ -98,7 +110,7 @@ class SharingScorer:
 
     def _together(self, parts: Sequence[PromptPart]) -> list[PartResult]:
         if not self.shares:
-            return [PartResult(row) for row in self._session.run(_padded(parts, 0))]
+            return [PartResult(row) for row in self._logits(parts)]
         before = max(map(_before, parts))
         kept = max(before + len(part.ids) if part.keep else 0 for part in parts)
         inputs = _padded(parts, before) | {"past": self._pasts(parts, before), "keep": np.array(kept, np.int64)}
@@ -109,6 +121,14 @@ class SharingScorer:
             )
             for row, part in enumerate(parts)
         ]
+
+    def _logits(self, parts: Sequence[PromptPart]) -> NDArray[np.float32]:
+        """float32 [B, R] of whole prompts."""
+        if self._packed is not None and len(parts) > 1:
+            inputs = packed([part.ids for part in parts])
+            if pays(inputs):
+                return self._packed.run(inputs)
+        return self._session.run(_padded(parts, 0))
 
     def _pasts(self, parts: Sequence[PromptPart], length: int) -> NDArray[np.float32]:
         """float32 [L, 2, B, H, P, D], padded at the end."""

@@ -1,11 +1,13 @@
 """Scorers for a card give what the models give in PyTorch; on the CPU, which has the same operators."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -18,9 +20,11 @@ from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.shared.card_scorers import write_for_cuda, write_for_tensorrt  # noqa: E402
 from quizglass_export.roles.shared.scorers import TEXT_CLASSES  # noqa: E402
+from quizglass_server.engines.onnx.stepped import SteppedRuns  # noqa: E402
+from quizglass_server.roles.shared.packing import packed, pays  # noqa: E402
 
 _LABELS = [7, 3, 11]
-_POSITIONS = 80
+_POSITIONS = 96
 _ROWS = [np.random.default_rng(seed).integers(1, 99, 4 + 5 * seed).tolist() for seed in range(8)]
 _SHAPE: dict[str, Any] = {
     "vocab_size": 100,
@@ -56,10 +60,10 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     return folder
 
 
-def expected(folder: Path) -> np.ndarray:
+def expected(folder: Path, rows: Sequence[Sequence[int]] = _ROWS) -> np.ndarray:
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
     with torch.no_grad():
-        return np.stack([model(input_ids=torch.tensor([row])).logits[0, -1, _LABELS].numpy() for row in _ROWS])
+        return np.stack([model(input_ids=torch.tensor([row])).logits[0, -1, _LABELS].numpy() for row in rows])
 
 
 def weights(folder: Path) -> MergedWeights:
@@ -90,6 +94,37 @@ def test_fused_operators_compute_the_model_in_few_nodes(checkpoint: Path, tmp_pa
     assert sum(counts.values()) - sum(counts[each] for each in free) - biases <= 13 * layers + 13, counts
     types = {tensor.data_type for tensor in graph.initializer if len(tensor.dims) > 1}
     assert types == {onnx.TensorProto.FLOAT16}
+
+
+def test_prompts_that_begin_alike_are_packed_over_the_same_weights(checkpoint: Path, tmp_path: Path) -> None:
+    """Rows with one beginning, two that are equal, one that is another's beginning, and one that shares nothing."""
+    whole, path = tmp_path / "model.onnx", tmp_path / "packed.onnx"
+    write_for_cuda(weights(checkpoint), _LABELS, _POSITIONS, whole, packed=path)
+    begun = list(range(20, 50))
+    rows = [[*begun, *row] for row in _ROWS[:4]] + [begun, [*begun, *_ROWS[2]], _ROWS[7]]
+    inputs = packed(rows)
+    assert len(inputs["tokens"]) == len(begun) + sum(map(len, _ROWS[:4])) + len(_ROWS[7])
+    assert pays(inputs)
+    (logits,) = session(path).run(["logits"], inputs)
+    np.testing.assert_allclose(logits, expected(checkpoint, rows), atol=5e-3)
+    plain = session(whole).run(["logits"], scorer_batch(rows))[0]
+    np.testing.assert_allclose(logits, plain, atol=2e-3)
+    shared = tmp_path / "weights.data"
+    assert path.stat().st_size + whole.stat().st_size < shared.stat().st_size / 2
+    named = [each.external_data for each in onnx.load(str(path), load_external_data=False).graph.initializer]
+    assert {entry.value for place in named for entry in place if entry.key == "location"} == {shared.name}
+
+
+def test_packed_prompts_are_padded_to_steps(checkpoint: Path, tmp_path: Path) -> None:
+    """As a card is given them: tensors that stay, of a few shapes; on the CPU, whose binding is the same."""
+    path = tmp_path / "packed.onnx"
+    write_for_cuda(weights(checkpoint), _LABELS, _POSITIONS, tmp_path / "model.onnx", packed=path)
+    runs = SteppedRuns(onnxruntime, session(path), "cpu")
+    for count in (8, 3, 5):
+        rows = [[*range(20, 30), *row] for row in _ROWS[:count]]
+        (found,) = runs.run(["logits"], packed(rows))
+        np.testing.assert_allclose(found, expected(checkpoint, rows), atol=5e-3)
+    assert runs.shapes == [(4, 32, 64), (8, 64, 96), (8, 64, 192)]
 
 
 def test_standard_operators_compute_it_for_tensorrt(checkpoint: Path, tmp_path: Path) -> None:
