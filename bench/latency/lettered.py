@@ -1,16 +1,18 @@
 """Photographs with a sign, label, screen, price tag or book spine drawn into them, as a camera would see it.
 
-What stands there and what is asked about it is in `signs.toml`.
+What stands there and what is asked about it is in `signs.toml`, and in a file of `bench.own`.
 """
 
 from __future__ import annotations
 
 import io
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -44,16 +46,19 @@ class Surface:
     lines: tuple[str, ...]
     asked: tuple[tuple[str, tuple[str, ...]], ...]
     """Questions about the words, each with its right answers, of which one is to be said."""
+    left_open: tuple[str, ...] = ()
+    """Questions that the words do not answer."""
 
 
 @cache
-def surfaces() -> tuple[Surface, ...]:
+def surfaces(path: Path = SIGNS) -> tuple[Surface, ...]:
     """All of them."""
-    tables = tomllib.loads(SIGNS.read_text(encoding="utf-8"))["surface"]
-    return tuple(
-        Surface(each["kind"], tuple(each["lines"]), tuple((text, tuple(gold.split("|"))) for text, gold in each["ask"]))
-        for each in tables
-    )
+    return tuple(_surface(each) for each in tomllib.loads(path.read_text(encoding="utf-8"))["surface"])
+
+
+def _surface(table: Mapping[str, Any]) -> Surface:
+    asked = tuple((text, tuple(gold.split("|"))) for text, gold in table["ask"])
+    return Surface(table["kind"], tuple(table["lines"]), asked, tuple(table.get("open", ())))
 
 
 def photographed(photograph: bytes, surface: Surface | None, name: str) -> bytes:

@@ -33,6 +33,7 @@ from bench.own.photographs import Photographs
 from bench.own.plain_generator import ALONE, SEARCHED, NearestNotes, PlainGenerator
 from bench.own.quoting import RULES, NearestSentences
 from bench.own.report import table, write_misses, write_report
+from bench.own.signs import signs
 from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from bench.worlds import in_own_order
@@ -62,6 +63,7 @@ class Stage:
     peers: Sequence[str]
     quick: bool
     folder: Path
+    photographs: Photographs
     asker: Asker
     reader: Reader | None
     plain: PlainGenerator | None
@@ -156,6 +158,7 @@ SECTIONS: Mapping[str, Callable[[Stage], Part]] = {
     "answers": answers,
     "asides": asides,
     "reader": reader,
+    "signs": signs,
 }
 _ALWAYS = ("recognition", "answers", "asides")
 """Sections that need nothing but the bundle."""
@@ -219,7 +222,7 @@ def _stage(
     loaded = Bundle.load(bundle, hashes=False)
     plain = stack.enter_context(PlainGenerator(loaded)) if loaded.has("generator") else None
     asker = Asker(connect, kept, photographs)
-    return Stage(bundle, args.split, args.policies, args.quick, folder, asker, other, plain, kept, say)
+    return Stage(bundle, args.split, args.policies, args.quick, folder, photographs, asker, other, plain, kept, say)
 
 
 async def _quoted(stage: Stage) -> dict[str, list[Told]]:

@@ -80,6 +80,10 @@ class Asker:
         """A question about what is seen of a thing, or without a picture if it has none. Empty policy: the default."""
         return self._log.get(key, policy, lambda: self._ask(key, question, thing, policy))
 
+    def ask_about(self, key: str, question: str, picture: Callable[[], bytes]) -> Told:
+        """A question about a picture that is made where the answer is missing, under the default policy."""
+        return self._log.get(key, "", lambda: self._answered(question, marked(picture(), key), ""))
+
     def recognised(self, thing: OwnThing) -> str:
         """The thing that the server takes a picture for; empty: none."""
         if not thing.picture:
@@ -98,6 +102,9 @@ class Asker:
 
     def _ask(self, key: str, question: str, thing: OwnThing, policy: str) -> Told:
         picture = marked(self._picture(thing), f"{key} {policy}") if thing.picture else None
+        return self._answered(question, picture, policy)
+
+    def _answered(self, question: str, picture: bytes | None, policy: str) -> Told:
         began, first, events = perf_counter(), 0.0, []
         for event in self._client.ask(question, picture, policy=policy, budget=BUDGET_S):
             if not first and isinstance(event.payload, AnswerDelta):

@@ -117,6 +117,8 @@ class ScriptedTools:
         self.named = named
         self._tags = tags
         self._words = words
+        self.weighed_words: list[bool] = []
+        """Of each quote, whether lines of words in the picture were weighed for it."""
         self._pictures, self._texts = pictures, texts
         self._found, self._question = found, question
         self._fitting = rounds
@@ -245,7 +247,8 @@ class ScriptedTools:
     async def own_texts(self, entries: Sequence[Evidence]) -> list[Evidence]:
         return await self.read_entries(entries, self._question)
 
-    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+    async def quote(self, evidence: Sequence[Evidence], *, printed: bool = False) -> Draft:
+        self.weighed_words.append(printed)
         return self._draft(await self._next("quote", ", ".join(item.text for item in evidence), self.start(), {}))
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:

@@ -14,7 +14,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.intents import Intent
-from quizglass_server.steps.language.wording import shares_name, words
+from quizglass_server.steps.language.wording import shares_name, shares_part, words
 from quizglass_server.steps.quoting import LONGEST_ANSWER, beginning_of
 
 REPLIES = {
@@ -30,6 +30,8 @@ _SEEN = (Intent.SCENE, Intent.KIND)
 _FROM_ENTRY = (Intent.IDENTITY, Intent.WHICH, Intent.OVERVIEW, Intent.OWNER, *_SEEN)
 _TEXT_TOO = (Intent.KIND, Intent.WHICH, Intent.OVERVIEW)
 """What an entry's text may say, too."""
+_OF_A_KIND = (Intent.KIND, Intent.WHICH)
+"""Which may be said by words in the picture, too: "Which tea is this?" of a packet in front of something else."""
 _BEGINS_WITH_VOWEL = re.compile(r"(?!uni(?!n|m)|us[ae]|eu|one\b|ukulele|ewer)[aeiou]|hour|heir|honou?r|honest")
 """As it is spoken: "a unicycle", "an hourglass"."""
 _POSSESSIVE = re.compile(r"\w(?:['\u2019]s|s['\u2019])(?:\s|$)", re.IGNORECASE)
@@ -57,6 +59,8 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
         return await _of_entry(intent, seen, tools)
     if tools.sees_pictures or intent is Intent.OWNER:
         return None
+    if intent in _OF_A_KIND and (draft := await tools.quote((), printed=True)).text:
+        return tools.tell(draft)
     if intent is not Intent.OVERVIEW and (tags := await tools.tags()):
         return tools.tell(
             Draft(f"It may be {_with_article(tags[0])}.", finish=FinishReason.COMPLETE, kind=AnswerKind.GUESSED)
@@ -80,7 +84,10 @@ async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> D
     if intent is Intent.OWNER and not _POSSESSIVE.search(entry.title):
         return None
     own = await tools.own_texts(seen[:1]) if intent in _TEXT_TOO else []
-    if intent in (Intent.KIND, Intent.WHICH) and (draft := await tools.quote(own)).text:
+    another = intent in _OF_A_KIND and not _is_of_kind(entry, own, tools.start().question)
+    if another and (draft := await tools.quote((), printed=True)).text:
+        return tools.tell(draft)
+    if intent in _OF_A_KIND and (draft := await tools.quote(own)).text:
         named = intent is Intent.KIND or shares_name(draft.text, entry.title)
         return tools.tell(draft if named else replace(draft, text=f"{entry.title}: {draft.text}"))
     if own and (text := _beginning(intent, own[0], tools.start().question)):
@@ -88,6 +95,11 @@ async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> D
         return tools.tell(Draft(text, finish=FinishReason.COMPLETE, shown=(first.id,), kind=AnswerKind.QUOTED))
     title = " ".join(entry.title.split())
     return tools.tell(Draft(title, finish=FinishReason.COMPLETE, shown=(entry.id,), kind=AnswerKind.NAMED))
+
+
+def _is_of_kind(entry: Evidence, own: Sequence[Evidence], question: str) -> bool:
+    """Whether an entry has a word of the question, so that it may be of the kind that is asked for."""
+    return shares_part(question, " ".join((entry.title, *(item.text for item in own))))
 
 
 def _beginning(intent: Intent, own: Evidence, question: str) -> str:

@@ -1,11 +1,12 @@
-"""Quotes: the sentence or two of a person's own notes that answer, word for word. No published system, no generator.
+"""Quotes: what a person's own notes or words in the picture say, word for word. No published system, no generator.
 
-    picture ─ image search ─┬─ recognised ──► sentences of that entry ──┐
-                            └─ not ─► text search ─► their sentences ───┴─ weighed ─┬─ one answers ─► told
-                                                                                    └─ none ─► "I don't know"
+    picture ─ image search ─┬─ recognised ──► sentences of that entry ─ one answers ─► told
+                            └─ not, or none answers ─► text search ─► sentences ─┬─ weighed ─┬─ one answers ─► told
+                                            words in the picture ─► their lines ─┘           └─ none ─► "I don't know"
 
 A small generator rewords what it is shown and loses part of it. What it can do, or a cross-encoder can, is to say
-whether a sentence answers the question; the words are the store's own.
+whether a sentence answers the question; the words are the store's own, or stand in the picture. These are read where
+the question may be about them, and then weighed beside the recognised entry's; else where no note answers.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.quoting import quotable
-from quizglass_server.steps.read import asks_to_read_out
+from quizglass_server.steps.read import asks_to_read_out, may_ask_for_words, words_may_tell
 
 
 class Quote:
-    """Quotes the recognised entry, else passages that a text search finds; or the picture's words, if that is asked."""
+    """Quotes the recognised entry, else passages that a text search finds, or lines of words in the picture."""
 
     name = "quote"
     needs = ("image_encoder", "text_encoder")
     likes = liked(needs, "tagger")
     tasks = ()
     ending = (QUOTES,)
+    words_later = True
 
     async def answer(self, tools: Tools) -> Draft:
         """Look the picture up, then texts, and quote what answers."""
@@ -36,16 +38,18 @@ class Quote:
             if draft.text:
                 return tools.tell(draft)
         tools.fixed(Plan.BOTH)
+        asked = tools.pictured and may_ask_for_words(question)
         seen = await tools.search_image()
         if seen:
-            draft = await tools.quote(await tools.own_texts(seen))
+            draft = await tools.quote(await tools.own_texts(seen), printed=asked)
             if draft.text:
                 return tools.tell(draft)
         tags = () if seen else await tools.tags()
         query = " ".join((question, *tags[:1]))
         found = await tools.search_text([query])
         may = quotable(found, question, tags, pictured=tools.pictured, recognised=bool(seen))
-        draft = await tools.quote(may)
+        printed = not seen if asked else tools.pictured and words_may_tell(question)
+        draft = await tools.quote(may, printed=printed)
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
 
 

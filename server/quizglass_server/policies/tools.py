@@ -207,10 +207,14 @@ class Tools(Protocol):
         text all of it, of a long one the passages that fit the question best."""
         ...
 
-    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+    async def quote(self, evidence: Sequence[Evidence], *, printed: bool = False) -> Draft:
         """The sentence or two of evidence that answer the question, word for word; the evidence counts as shown then.
 
         Empty where none reaches the bundle's `quote_accept`, and where there is no time.
+
+        Args:
+            evidence: whose sentences are weighed.
+            printed: whether lines of words in the picture are weighed, too, which are read now if they were not so far.
         """
         ...
 

@@ -202,7 +202,7 @@ def window(pixels: RGB, part: Region, scale: float) -> tuple[slice, slice]:
 
 
 def in_reading_order(texts: Sequence[tuple[Corners, str]]) -> list[str]:
-    """Texts top to bottom; those whose middles lie within half a line's height of each other left to right.
+    """Lines top to bottom; of texts whose middles lie within half a line's height of each other one, left to right.
 
     Args:
         texts: four corners (x, y) in pixels and the text inside. Lone characters other than digits are left out:
@@ -220,7 +220,7 @@ def in_reading_order(texts: Sequence[tuple[Corners, str]]) -> list[str]:
             rows[-1].append(box)
         else:
             rows.append([box])
-    return [text for row in rows for _, _, _, text in sorted(row, key=lambda box: box[2])]
+    return [" ".join(text for _, _, _, text in sorted(row, key=lambda box: box[2])) for row in rows]
 
 
 def _sign() -> RGB:

@@ -63,11 +63,14 @@ class NoteSentence:
     """Which of the evidence's sentences it is, from 0."""
     score: float = 0.0
     """How well it answers, 0 to 1."""
+    heading: str = ""
+    """What it stands under, where its evidence has no title."""
 
     @property
     def titled(self) -> str:
-        """As it is weighed: with the title of its subject."""
-        return f"{self.evidence.title}: {self.text}" if self.evidence.title else self.text
+        """As it is weighed: with the title of its subject, or its heading unless that says no more."""
+        heading = self.evidence.title or self.heading
+        return f"{heading}: {self.text}" if heading and heading != self.text else self.text
 
 
 def asks_in_words(question: str) -> bool:
@@ -198,9 +201,14 @@ def raised(question: str, found: Sequence[NoteSentence], scores: Sequence[float]
     asked for by its kind (`says_asked`), and of all where it is asked whether something is so."""
     whether = asks_whether(question)
     return [
-        _LIKELIER * score / (1 + (_LIKELIER - 1) * score) if whether or says_asked(question, sentence.text) else score
+        likelier(score, _LIKELIER) if whether or says_asked(question, sentence.text) else score
         for sentence, score in zip(found, scores, strict=True)
     ]
+
+
+def likelier(score: float, odds: float) -> float:
+    """A probability with so many times its odds."""
+    return odds * score / (1 + (odds - 1) * score)
 
 
 def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float) -> list[NoteSentence]:

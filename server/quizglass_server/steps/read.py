@@ -78,8 +78,8 @@ def _told_gate(parts: list[Region] | None, _: Picture) -> Telling:
     return (), [*texts("words", *verdict), *(StepDetail("words may be here", region=part) for part in parts or ())]
 
 
-def _told_words(words: str | None, _: Picture, part: Region | None = None) -> Telling:
-    return [StepDetail("part", region=part)] if part else [StepDetail("picture")], texts("words", words or "")
+def _told_words(lines: list[str] | None, _: Picture, part: Region | None = None) -> Telling:
+    return [StepDetail("part", region=part)] if part else [StepDetail("picture")], texts("words", " ".join(lines or ()))
 
 
 def _told_tags(tags: list[tuple[str, float]] | None, _: Picture) -> Telling:
@@ -98,12 +98,15 @@ async def find_words(reader: Reader, picture: Picture) -> list[Region]:
 
 
 @step("read", role="reader", optional=True, told=_told_words)
-async def read_words(reader: Reader, picture: Picture, part: Region | None = None) -> str:
-    """The words of a part or the whole, in reading order, lines joined by spaces; empty when there are none."""
-    text = clean(" ".join(await reader.read(picture, part)))
-    if len(text) <= MAX_WORDS_CHARS:
-        return text
-    return text[:MAX_WORDS_CHARS].rpartition(" ")[0] or text[:MAX_WORDS_CHARS]
+async def read_words(reader: Reader, picture: Picture, part: Region | None = None) -> list[str]:
+    """The lines of words of a part or the whole, in reading order, each on one line; none when there are none."""
+    read, room = [], MAX_WORDS_CHARS
+    for line in filter(None, map(clean, await reader.read(picture, part))):
+        read.append(line if len(line) <= room else line[:room].rpartition(" ")[0] or line[:room])
+        room -= len(line) + 1
+        if room <= 0:
+            break
+    return read
 
 
 @step("tag", role="tagger", optional=True, told=_told_tags)

@@ -78,3 +78,22 @@ async def test_words_in_the_picture_are_read_out_where_that_is_asked() -> None:
 async def test_a_picture_without_words_is_looked_up_as_ever() -> None:
     tools = ScriptedTools(question="What does it say?", pictures=seen("Aloe"), **{"about Aloe's own": ["Read me."]})
     assert (await Quote().answer(tools)).text == "Read me."
+
+
+@pytest.mark.parametrize(
+    ("question", "recognised", "pictured", "weighed"),
+    [
+        ("When do they open?", True, True, [True, False]),  # it may be about words: beside the entry's own, once
+        ("When do they open?", False, True, [True]),
+        ("Who made it?", True, True, [False, True]),  # where the entry's own do not answer
+        ("Who made it?", False, True, [True]),
+        ("What colour is it?", False, True, [False]),  # no words say how it looks
+        ("When do they open?", False, False, [False]),
+    ],
+)
+async def test_lines_of_words_are_weighed_where_they_may_answer(
+    question: str, recognised: bool, pictured: bool, weighed: list[bool]
+) -> None:
+    tools = ScriptedTools(question=question, pictured=pictured, pictures=seen("Aloe") if recognised else (), found=[])
+    await Quote().answer(tools)
+    assert tools.weighed_words == weighed

@@ -25,16 +25,19 @@ def passage(text: str, score: float = 0.0, found: float = 1.0) -> Evidence:
     return Evidence("", Origin.TEXT_SEARCH, text, "Title", text, search_score=found, rerank_score=score)
 
 
-async def test_words_are_one_clean_line_that_leaves_the_prompt_room() -> None:
+async def test_words_are_clean_lines_that_leave_the_prompt_room() -> None:
     models = Models()
-    models.lines = ["  OPEN\x00", "9 to\n5 "]
-    assert await read_words(models, picture()) == "OPEN 9 to 5"
+    models.lines = ["  OPEN\x00", "\x00", "9 to\n5 "]
+    assert await read_words(models, picture()) == ["OPEN", "9 to 5"]
     models.lines = ["word"] * 1000
     read = await read_words(models, picture())
-    assert len(read) <= MAX_WORDS_CHARS
-    assert read.endswith("word")
+    assert len(" ".join(read)) <= MAX_WORDS_CHARS
+    assert len(read) == MAX_WORDS_CHARS // len("word ")
+    models.lines = [f"{'word ' * 70}", f"{'more ' * 70}"]
+    assert len(" ".join(read := await read_words(models, picture()))) <= MAX_WORDS_CHARS
+    assert read[-1].endswith("more")
     models.lines = ["x" * 1000]
-    assert len(await read_words(models, picture())) == MAX_WORDS_CHARS
+    assert list(map(len, await read_words(models, picture()))) == [MAX_WORDS_CHARS]
 
 
 def test_lines_come_without_bullets_and_each_once() -> None:

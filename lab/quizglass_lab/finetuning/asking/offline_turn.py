@@ -268,7 +268,7 @@ class OfflineTurn:
         """The passages of these entries that a search for the question finds."""
         return await self.read_entries(entries, self.start().question)
 
-    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+    async def quote(self, evidence: Sequence[Evidence], *, printed: bool = False) -> Draft:
         """Nothing: quotes teach no model to write."""
         return Draft()
 

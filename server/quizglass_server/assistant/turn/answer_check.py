@@ -21,6 +21,7 @@ from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import is_supported
 from quizglass_server.steps.language.wording import shares_name, shares_proper_name
 from quizglass_server.steps.lookup.matching import evidence_odds
+from quizglass_server.steps.printed import best_piece, pieces_of, told_piece
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import (
@@ -35,6 +36,7 @@ from quizglass_server.steps.quoting import (
     sentences_of,
     weigh,
 )
+from quizglass_server.steps.read import may_ask_for_words, words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
 
 
@@ -87,32 +89,59 @@ class AnswerCheck:
             if self._stands(draft):
                 draft = await self._shorter(self._whole(draft))
             else:
-                quoted = await self.quote(await self._quotable())
+                printed = may_ask_for_words(self._turn.question) or words_may_tell(self._turn.question)
+                quoted = await self.quote(await self._quotable(), printed=printed)
                 draft = quoted if quoted.text else draft
         known = not draft.refused and not abstains(draft.text, tuning.abstain)
         if known and draft.text.strip() and not self._journal.answering:
             self._journal.emit(AnswerDelta(draft.text))
         return draft
 
-    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
-        """The sentences that answer the question, word for word; empty where none does."""
-        quoted = await self._sentences(evidence)
+    async def quote(self, evidence: Sequence[Evidence], *, printed: bool = False) -> Draft:
+        """The sentences that answer the question, word for word; empty where none does.
+
+        Args:
+            evidence: whose sentences are weighed.
+            printed: whether lines of words in the picture are weighed beside them.
+        """
+        pieces = await self._pieces() if printed else ()
+        quoted = await self._sentences(evidence, pieces)
         return Draft(finish=FinishReason.BUDGET) if quoted is None else self._quoted(quoted)
 
     def printed(self) -> Draft:
         """The words that were read in the picture, as they are; empty where there are none."""
-        read = next((item for item in self._journal.evidence if item.origin is Origin.READ_TEXT), None)
+        read = self._words_read()
         if read is None:
             return Draft(finish=FinishReason.COMPLETE)
         return Draft(read.text, finish=FinishReason.COMPLETE, shown=(read.id,), kind=AnswerKind.QUOTED)
 
-    async def _sentences(self, evidence: Sequence[Evidence]) -> Sequence[NoteSentence] | None:
-        """Those that answer the question; None where there is no time."""
-        found, question = sentences_of(self._of_named(evidence)), self._turn.question
-        if not found or not asks_in_words(question):
+    def _words_read(self) -> Evidence | None:
+        return next((item for item in self._journal.evidence if item.origin is Origin.READ_TEXT), None)
+
+    async def _pieces(self) -> Sequence[NoteSentence]:
+        """Lines of words in the picture; none without a reranker and a line that its scores are held against."""
+        reranked = self._resources.models[RERANKER] is not None and self._resources.tuning.quote_accept is not None
+        if self._turn.picture is None or not reranked:
             return ()
-        scores = await self._sentence_scores(question, found)
-        return None if scores is None else chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
+        lines, read = await self._context.lines(), self._words_read()
+        return () if read is None else pieces_of(read, lines)
+
+    async def _sentences(
+        self, evidence: Sequence[Evidence], pieces: Sequence[NoteSentence] = ()
+    ) -> Sequence[NoteSentence] | None:
+        """Those that answer the question, or the piece of what was read that does better; None where there is no
+        time."""
+        found, question = sentences_of(self._of_named(evidence)), self._turn.question
+        if not (found or pieces) or not asks_in_words(question):
+            return ()
+        weighed = await self._weighed(question, [*found, *pieces])
+        if weighed is None:
+            return None
+        accept, scores = self._resources.tuning.quote_accept or 0.0, raised(question, found, weighed[: len(found)])
+        read = best_piece(question, pieces, weighed[len(found) :])
+        if read is not None and read.score >= max([accept, *scores]):
+            return [told_piece(read)]
+        return chosen(found, scores, accept)
 
     def _quoted(self, quoted: Sequence[NoteSentence]) -> Draft:
         """Sentences as a draft, and what they are of as evidence that was used; empty of none."""
@@ -194,9 +223,11 @@ class AnswerCheck:
 
     async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
         """How well sentences answer, as `quote_accept` is held against; None where there is no time."""
-        asked = compare if self._resources.models[RERANKER] is None else weigh
-        scores = await self._runner.run(asked, question, found)
+        scores = await self._weighed(question, found)
         return None if scores is None else raised(question, found, scores)
+
+    async def _weighed(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
+        return await self._runner.run(compare if self._resources.models[RERANKER] is None else weigh, question, found)
 
     async def _answering(self, draft: Draft) -> Draft:
         """A draft that the evidence says, as unsupported where it says it of something else than was asked.

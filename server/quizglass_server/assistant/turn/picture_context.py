@@ -57,6 +57,7 @@ class PictureContext:
         self._asked_to_read = asks_to_read(turn.question)
         self._judged = asyncio.Event()
         self._words: asyncio.Task[str] | None = None
+        self._lines: tuple[str, ...] = ()
         known = turn.picture is not None and resources.words.get(turn.picture.key) is not None
         reader = resources.models[READER]
         always = not words_later or (reader is not None and reader.reads_all)
@@ -137,6 +138,11 @@ class PictureContext:
         """The same, read now if they were not so far."""
         return await asyncio.shield(self._reading())
 
+    async def lines(self) -> tuple[str, ...]:
+        """The same line by line; none when there are none."""
+        await self.read()
+        return self._lines
+
     def end(self) -> None:
         """Let go of tasks and of the turn's verbs, once nothing is found out any more.
 
@@ -194,8 +200,9 @@ class PictureContext:
             if read is not None:
                 self._resources.words.put(picture.key, read)
             kept = read or kept
-        if kept is None or not kept.text:
+        if kept is None or not kept.lines:
             return ""
+        self._lines = kept.lines
         self._journal.came_along(Evidence("", Origin.READ_TEXT, "", "", kept.text, used=True))
         return kept.text
 
@@ -215,8 +222,8 @@ class PictureContext:
             part = parts[0] if parts else None
         self._judged.set()
         self._while_reading()
-        text = await self._runner.run(read_words, picture, part)
-        return None if text is None else WordsRead(text, whole=part is None or part.area == 1)
+        lines = await self._runner.run(read_words, picture, part)
+        return None if lines is None else WordsRead(tuple(lines), whole=part is None or part.area == 1)
 
 
 def _nothing() -> None:

@@ -58,10 +58,15 @@ class VisualMemory(SightingIndex, Protocol):
 class WordsRead:
     """Printed words of a picture."""
 
-    text: str
-    """Empty: there are none."""
+    lines: tuple[str, ...]
+    """In reading order; none: there are no words."""
     whole: bool
     """Whether all of the picture was searched for them, and not only where a gate finds that there may be some."""
+
+    @property
+    def text(self) -> str:
+        """All of them in one line; empty: there are none."""
+        return " ".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True)

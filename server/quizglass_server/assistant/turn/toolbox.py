@@ -330,9 +330,9 @@ class Toolbox:
         """A policy's draft as it is sent, or a quote in its place (`AnswerCheck.settled`)."""
         return await self._check.settled(draft)
 
-    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+    async def quote(self, evidence: Sequence[Evidence], *, printed: bool = False) -> Draft:
         """The sentences that answer the question, word for word; empty where none does."""
-        return await self._check.quote(evidence)
+        return await self._check.quote(evidence, printed=printed)
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what models say of its support (`AnswerCheck.judge`)."""

@@ -204,7 +204,7 @@ def test_words_are_read_in_lines_and_ornaments_left_out() -> None:
         return [[left, top], [left + 30, top], [left + 30, top + 10], [left, top + 10]]
 
     found = [(box(50, 12), "crowns"), (box(0, 40), "Open"), (box(0, 10), "45"), (box(9, 70), "业"), (box(0, 99), "7")]
-    assert in_reading_order(found) == ["45", "crowns", "Open", "7"]
+    assert in_reading_order(found) == ["45 crowns", "Open", "7"]
 
 
 def test_a_picture_is_fitted_once_for_all_models() -> None:

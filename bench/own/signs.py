@@ -1,0 +1,146 @@
+"""Words in photographs: signs, labels, screens, price tags and spines that are drawn into those of the things.
+
+Beside the plainest rule: read out all that stands there, whatever is asked. Half of the photographs show something that
+the store knows, so that a note may be taken for the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from bench.latency.lettered import SIGNS, Surface, photographed, surfaces
+from bench.own.asking import Asker, Told
+from bench.own.dataset import OwnThing, all_things
+from bench.own.judge import says_any
+from bench.own.photographs import Photographs
+from bench.own.pictures import seen
+from bench.results import Row
+from bench.sections import Part
+from quizglass_lab.scoring.answers import refuses
+
+_HERE = Path(__file__).parent
+FILES: Mapping[str, Sequence[Path]] = {
+    "dev": (SIGNS, _HERE / "signs-dev.toml"),
+    "fresh3": (_HERE / "signs-fresh3.toml",),
+}
+"""By split; the second was written blind, by somebody who had seen neither the first nor the rules."""
+_READ_OUT = "What does it say?"
+
+
+class Signs(Protocol):
+    """Of `bench.own`'s stage, what is needed here."""
+
+    @property
+    def split(self) -> str:
+        """Whose signs are asked about."""
+        ...
+
+    @property
+    def quick(self) -> bool:
+        """Whether a few are enough."""
+        ...
+
+    @property
+    def photographs(self) -> Photographs:
+        """What the signs are drawn into."""
+        ...
+
+    @property
+    def asker(self) -> Asker:
+        """Asks the server."""
+        ...
+
+    @property
+    def say(self) -> Callable[[str], None]:
+        """Shows what is being done."""
+        ...
+
+
+@dataclass(frozen=True)
+class SignAnswer:
+    """A question about words, the answer, and all that stands there."""
+
+    question: str
+    gold: tuple[str, ...]
+    """Of which a right answer says one; none: the words leave it open."""
+    told: Told
+    everything: str
+
+    def right(self, answer: str) -> bool:
+        """Whether an answer is right; "I don't know" is where the words leave it open."""
+        return says_any(answer, self.gold) if self.gold else refuses(answer)
+
+
+def signs(stage: Signs) -> Part:
+    """Every question about the split's signs, under the default policy."""
+    every = [surface for path in FILES.get(stage.split, ()) for surface in surfaces(path)]
+    if not every:
+        raise SystemExit(f"the section signs has the splits {', '.join(FILES)}, not {stage.split}")
+    shown = cycle(_backgrounds())
+    some = every[:4] if stage.quick else every
+    found = [each for number, surface in enumerate(some) for each in _asked(stage, number, surface, next(shown))]
+    return Part(_rows(found), {"asked": [_listed(each) for each in found]})
+
+
+def _backgrounds() -> list[OwnThing]:
+    """Things with pictures, in the store and not by turns, as far as there are some that are not."""
+    pictured = [thing for thing in all_things() if thing.picture]
+    inside, outside = ([each for each in pictured if each.stored is stored] for stored in (True, False))
+    return [each for pair in zip(inside, cycle(outside), strict=False) for each in pair]
+
+
+def _asked(stage: Signs, number: int, surface: Surface, behind: OwnThing) -> list[SignAnswer]:
+    stage.say(f"sign {number + 1}")
+    key = f"sign/{number}"
+    picture = partial(_drawn, stage.photographs, surface, behind, f"{behind.id} {number}")
+    everything = stage.asker.ask_about(f"{key}/all", _READ_OUT, picture).text
+    asked = [*surface.asked, *((text, ()) for text in surface.left_open)]
+    return [
+        SignAnswer(text, gold, stage.asker.ask_about(f"{key}/{at}", text, picture), everything)
+        for at, (text, gold) in enumerate(asked)
+    ]
+
+
+def _drawn(photographs: Photographs, surface: Surface, behind: OwnThing, name: str) -> bytes:
+    return photographed(seen(behind, photographs), surface, name)
+
+
+def _rows(found: Sequence[SignAnswer]) -> list[Row]:
+    asked = [each for each in found if each.gold]
+    left_open = [each for each in found if not each.gold]
+    lengths = [len(each.told.text.split()) for each in asked if not refuses(each.told.text)] or [0]
+    rows = [
+        _beside("right", found, lambda each, answer: each.right(answer)),
+        _beside("wrong", found, lambda each, answer: not each.right(answer) and not refuses(answer)),
+        _beside("answerable: right", asked, lambda each, answer: each.right(answer)),
+        _beside("answerable: wrong", asked, lambda each, answer: not each.right(answer) and not refuses(answer)),
+    ]
+    if left_open:
+        rows.append(_beside("left open: refused", left_open, lambda each, answer: refuses(answer)))
+    everything = [len(each.everything.split()) for each in asked]
+    for name, part in (("p50", 50), ("p95", 95)):
+        beside = float(np.percentile(everything, part))
+        row = Row(f"signs: words of an answer, {name}", float(np.percentile(lengths, part)), "words", _RULE, beside)
+        rows.append(row)
+    times = [each.told.whole_ms for each in found]
+    return [*rows, Row("signs: whole, p50", float(np.percentile(times, 50)), "ms")]
+
+
+_RULE = "all the words read out"
+
+
+def _beside(name: str, some: Sequence[SignAnswer], fits: Callable[[SignAnswer, str], bool]) -> Row:
+    ours = 100 * np.mean([fits(each, each.told.text) for each in some])
+    rule = 100 * np.mean([fits(each, each.everything) for each in some])
+    return Row(f"signs: {name}, of {len(some)}", float(ours), "%", _RULE, float(rule))
+
+
+def _listed(each: SignAnswer) -> list[object]:
+    return [each.question, each.right(each.told.text), each.told.text, each.told.outcome, each.everything]

@@ -1,0 +1,79 @@
+"""Whole turns that words in the picture answer, where no note does."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from quizglass.values import AnswerKind, EvidenceFound, Origin, TurnEvent, Verdict, VerdictOutcome
+from quizglass_bundle.tuning import Answers
+from tests.support.scripted_policy import of
+from tests.support.turn_fakes import VELMORA, World, done, turn
+
+SIGN = ["BAKERY", "Open 6:30 to 17:00", "Mondays closed"]
+ACCEPT = 0.9
+
+
+def world_of(lines: Sequence[str], scores: dict[str, float]) -> World:
+    """A world with a sign; what is not scored answers nothing."""
+    world = World(quote_accept=ACCEPT, answers=Answers.QUOTE)
+    world.models.lines, world.models.scores = list(lines), {**scores, "": 0.001}
+    return world
+
+
+def cited(events: Sequence[TurnEvent]) -> set[Origin]:
+    found = {item.id: item.origin for event in of(EvidenceFound, events) for item in event.items}
+    return {found[each.evidence_id] for each in done(events).citations}
+
+
+@pytest.mark.parametrize("question", ["When do they open?", "On which day can I not buy bread?"])
+async def test_lines_that_answer_are_quoted_and_cited(question: str) -> None:
+    events = await world_of(SIGN, {"Mondays closed": 0.8}).ask(turn(question), "quote")
+    (verdict,) = of(Verdict, events)
+    assert done(events).answer == "BAKERY Open 6:30 to 17:00 Mondays closed"
+    assert (verdict.kind, verdict.outcome) == (AnswerKind.QUOTED, VerdictOutcome.SUPPORTED)
+    assert cited(events) == {Origin.READ_TEXT}
+
+
+async def test_of_many_words_the_line_is_told() -> None:
+    lines = [*SIGN, "Rye loaf 4.20", "Plum cake 3.10", "Rolls 0.45 each"]
+    events = await world_of(lines, {": Plum cake": 0.5}).ask(turn("How much is the plum cake?"), "quote")
+    assert done(events).answer == "Plum cake 3.10"
+
+
+async def test_a_note_that_answers_better_is_quoted() -> None:
+    world = world_of(SIGN, {"BAKERY": 0.2, "45 crowns": 0.99})
+    events = await world.ask(turn("What does it cost?"), "quote")
+    assert "45 crowns" in done(events).answer
+    assert Origin.READ_TEXT not in cited(events)
+
+
+async def test_nothing_is_read_where_a_note_answers_a_question_of_something_else() -> None:
+    world = world_of(SIGN, {"45 crowns": 0.99})
+    await world.ask(turn("Who made the best of these?"), "quote")
+    assert not world.models.calls.of("reader")
+
+
+async def test_words_that_do_not_answer_leave_it_at_not_knowing() -> None:
+    events = await world_of(SIGN, {}).ask(turn("Do they take cards?"), "quote")
+    (verdict,) = of(Verdict, events)
+    assert verdict.outcome is VerdictOutcome.ABSTAINED
+
+
+async def test_words_stand_in_for_a_generator_that_does_not_know() -> None:
+    world = world_of(SIGN, {"Open 6:30": 0.8})
+    world.models.answer = ["I don't know"]
+    events = await world.ask(turn("When do they open?"), "both")
+    assert (done(events).answer, cited(events)) == (" ".join(SIGN), {Origin.READ_TEXT})
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which bakery is this?", " ".join(SIGN)),
+        ("Which Velmora is this?", VELMORA.title),
+        ("What is this?", VELMORA.title),
+    ],
+)
+async def test_a_kind_that_the_recognised_entry_is_not_of_may_be_named_by_words(question: str, answer: str) -> None:
+    events = await world_of(SIGN, {"BAKERY": 0.8}).ask(turn(question), "quote")
+    assert done(events).answer.startswith(answer)

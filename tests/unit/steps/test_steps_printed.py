@@ -1,0 +1,69 @@
+"""Which lines of words in a picture answer a question."""
+
+import pytest
+
+from quizglass.values import Origin
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.steps.printed import MOST_TOGETHER, TOLD_WHOLE, best_piece, pieces_of, told_piece
+from quizglass_server.steps.quoting import MOST_SENTENCES
+
+MENU = ["Trattoria Sole", "Minestrone 6.50", "Gnocchi al burro 11.00", "Trout from the lake 16.80", "Tiramisu 5.20"]
+
+
+def read(lines: list[str]) -> Evidence:
+    return Evidence("1", Origin.READ_TEXT, "", "", " ".join(lines), used=True)
+
+
+def best(question: str, lines: list[str], scores: dict[str, float]) -> tuple[str, float]:
+    pieces = pieces_of(read(lines), lines)
+    found = best_piece(question, pieces, [scores.get(piece.text, 0.001) for piece in pieces])
+    assert found is not None
+    return found.text, found.score
+
+
+def test_lines_are_weighed_alone_and_with_those_that_follow_under_all_of_the_words() -> None:
+    lines = ["BAKERY", "Open 6:30 to 17:00", "Mondays closed"]
+    pieces = pieces_of(read(lines), lines)
+    assert [piece.text for piece in pieces] == [
+        *lines,
+        "BAKERY Open 6:30 to 17:00",
+        "Open 6:30 to 17:00 Mondays closed",
+        "BAKERY Open 6:30 to 17:00 Mondays closed",
+    ]
+    assert pieces[2].titled == "BAKERY Open 6:30 to 17:00 Mondays closed: Mondays closed"
+    assert pieces[-1].titled == "BAKERY Open 6:30 to 17:00 Mondays closed"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 60])
+def test_no_more_is_weighed_than_of_notes_and_each_line_before_longer_pieces(count: int) -> None:
+    lines = [f"line {number}" for number in range(count)]
+    pieces = pieces_of(read(lines), lines)
+    assert len(pieces) <= MOST_SENTENCES
+    assert [piece.text for piece in pieces[:count]] == lines[:MOST_SENTENCES]
+    assert all(len(piece.text.split()) <= 2 * MOST_TOGETHER for piece in pieces)
+
+
+def test_a_question_about_words_takes_a_likely_line_sooner() -> None:
+    scores = {"Mondays closed": 0.1}
+    lines = ["BAKERY", "Open 6:30 to 17:00", "Mondays closed"]
+    text, asked = best("On which day are they closed, does the sign say?", lines, scores)
+    _, other = best("Do they work on a holiday?", lines, scores)
+    assert text == "Mondays closed"
+    assert asked > 0.7 > other
+
+
+def test_an_amount_answers_what_something_costs_likelier_than_its_name() -> None:
+    scores = {"Trout from the lake 16.80": 0.02, "Trattoria Sole": 0.05}
+    assert best("How much is the trout?", MENU, scores)[0] == "Trout from the lake 16.80"
+    assert best("Who cooks the trout?", MENU, scores)[0] == "Trattoria Sole"
+
+
+def test_few_words_are_told_whole_and_of_many_the_piece() -> None:
+    short, long = ["Outside 17 C", "Inside 22 C"], MENU
+    assert len(" ".join(short).split()) <= TOLD_WHOLE < len(" ".join(long).split())
+    assert told_piece(pieces_of(read(short), short)[1]).text == "Outside 17 C Inside 22 C"
+    assert told_piece(pieces_of(read(long), long)[3]).text == "Trout from the lake 16.80"
+
+
+def test_nothing_answers_where_nothing_was_read() -> None:
+    assert best_piece("How much is it?", [], []) is None
