@@ -11,10 +11,13 @@ the question may be about them, and then weighed beside the recognised entry's; 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.printed import is_short
 from quizglass_server.steps.quoting import quotable
 from quizglass_server.steps.read import asks_to_read_out, may_ask_for_words, words_may_tell
 
@@ -50,6 +53,9 @@ class Quote:
         may = quotable(found, question, tags, pictured=tools.pictured, recognised=bool(seen))
         printed = not seen if asked else tools.pictured and words_may_tell(question)
         draft = await tools.quote(may, printed=printed)
+        if asked and not draft.text:
+            said = await tools.read_out()
+            draft = replace(said, text=f"It says: {said.text}") if is_short(said.text) else draft
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
 
 

@@ -23,6 +23,7 @@ MOST_TOGETHER = 3
 """Lines that are weighed as one piece."""
 TOLD_WHOLE = 12
 """Words up to which all that was read is told, whichever line answers: no choice can be wrong then."""
+_SHORTEST_WORD = 3
 _LIKELIER, _IF_ASKED = 5.0, 30.0
 """Odds of a piece; the second where the question seems to be about printed words, or asks which of a kind it is."""
 _HAS_ASKED, _HAS_PRICE = 4.0, 8.0
@@ -81,6 +82,11 @@ def _by_kind(question: str, text: str) -> float:
 def told_piece(piece: NoteSentence) -> NoteSentence:
     """A piece as it is told: all of the words where they are few."""
     return NoteSentence(piece.evidence, piece.evidence.text, 0) if _are_few(piece.evidence.text) else piece
+
+
+def is_short(text: str) -> bool:
+    """Whether words are so few that all are told, and more than a number or letters that are taken for some."""
+    return _are_few(text) and any(len(word) >= _SHORTEST_WORD and word.isalpha() for word in text.split())
 
 
 def _are_few(text: str) -> bool:

@@ -59,6 +59,27 @@ async def test_words_that_do_not_answer_leave_it_at_not_knowing() -> None:
     assert verdict.outcome is VerdictOutcome.ABSTAINED
 
 
+@pytest.mark.parametrize(
+    ("question", "lines", "answer"),
+    [
+        ("How much do they cost?", ["PEARS", "2.49 a kilo"], "It says: PEARS 2.49 a kilo"),
+        ("How much do they cost?", ["GM 125"], "I don't know"),  # letters that are taken for words
+        (
+            "How much do they cost?",
+            [*SIGN, "Rye loaf", "Plum cake", "Rolls and buns"],
+            "I don't know",
+        ),  # too long to hear
+        ("Who grew them?", ["PEARS", "2.49 a kilo"], "I don't know"),  # not about words
+    ],
+)
+async def test_a_few_words_that_a_question_may_be_about_are_told_as_what_they_are(
+    question: str, lines: list[str], answer: str
+) -> None:
+    events = await world_of(lines, {}).ask(turn(question), "quote")
+    assert done(events).answer == answer
+    assert cited(events) == ({Origin.READ_TEXT} if answer.startswith("It says") else set())
+
+
 async def test_words_stand_in_for_a_generator_that_does_not_know() -> None:
     world = world_of(SIGN, {"Open 6:30": 0.8})
     world.models.answer = ["I don't know"]
