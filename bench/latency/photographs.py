@@ -24,12 +24,12 @@ import numpy as np
 from PIL import Image
 
 from bench.everyday.turns import import_folder
-from bench.latency.lettered import Surface, fonts, photographed, surfaces
 from bench.latency.setup import Setup
 from bench.latency.timed import WARM_UP, TimedTurn, ask_of
 from bench.own.asking import write_source
 from bench.own.dataset import OwnQuestion, OwnThing, all_things, of_split
 from bench.own.judge import Judged, judge, says_any
+from bench.own.lettered import Surface, fonts, photographed, surfaces
 from bench.own.photographs import Photographs
 from bench.own.pictures import seen
 from bench.results import Row, against, ratio

@@ -15,10 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from bench.latency.lettered import SIGNS, Surface, photographed, surfaces
 from bench.own.asking import Asker, Told
 from bench.own.dataset import OwnThing, all_things
 from bench.own.judge import says_any
+from bench.own.lettered import SIGNS, Surface, photographed, surfaces
 from bench.own.photographs import Photographs
 from bench.own.pictures import seen
 from bench.results import Row

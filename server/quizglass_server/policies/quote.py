@@ -17,9 +17,8 @@ from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.printed import is_short
 from quizglass_server.steps.quoting import quotable
-from quizglass_server.steps.read import asks_to_read_out, may_ask_for_words, words_may_tell
+from quizglass_server.steps.read import asks_to_read_out, is_short_text, may_ask_for_words, words_may_tell
 
 
 class Quote:
@@ -55,7 +54,7 @@ class Quote:
         draft = await tools.quote(may, printed=printed)
         if asked and not draft.text:
             said = await tools.read_out()
-            draft = replace(said, text=f"It says: {said.text}") if is_short(said.text) else draft
+            draft = replace(said, text=f"It says: {said.text}") if is_short_text(said.text) else draft
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
 
 

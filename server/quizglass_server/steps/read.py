@@ -17,6 +17,9 @@ from quizglass_server.steps.telling import texts, weighed
 
 MAX_WORDS_CHARS = 400
 """Longer readings (a whole page in view) are cut at a word, so that they leave the prompt room for evidence."""
+TOLD_WHOLE = 12
+"""Words up to which all that was read is told, whichever of them answer: no choice can be wrong then."""
+_SHORTEST_WORD = 3
 _READING = re.compile(
     r"\b(?:words?|writing|written|wrote|print(?:ed)?|reads?|says?|text|letters|lettering|inscription|spell(?:ed|s|t)?"
     r"|sign|label|caption|handwriting)\b",
@@ -71,6 +74,16 @@ def asks_to_read(question: str) -> bool:
 def asks_to_read_out(question: str) -> bool:
     """Whether a question wants the words in the picture themselves, and nothing that they say: "What does it say?"."""
     return _READ_OUT.fullmatch(question.strip()) is not None
+
+
+def are_few(words: str) -> bool:
+    """Whether all of the words are told."""
+    return len(words.split()) <= TOLD_WHOLE
+
+
+def is_short_text(words: str) -> bool:
+    """Whether words are few, and more than a number, or letters that a pattern was taken for."""
+    return are_few(words) and any(len(word) >= _SHORTEST_WORD and word.isalpha() for word in words.split())
 
 
 def _told_gate(parts: list[Region] | None, _: Picture) -> Telling:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bench.latency.lettered import photographed, surfaces
 from bench.latency.peer import PeerTree, of_tree
 from bench.latency.photographs import WordQuestion, WordTurn
 from bench.latency.spans import BETWEEN, BEYOND, GENERATOR, TOTAL, means, spans
 from bench.latency.timed import TimedTurn
 from bench.latency.turns import stages, turn_rows
 from bench.own.judge import says_any
+from bench.own.lettered import photographed, surfaces
 from quizglass.values import FinishReason, StageTiming, StepEnded
 from quizglass_client import Answer, Done
 from quizglass_client.types import Event

@@ -3,7 +3,7 @@
 A line alone says little ("Mondays closed"), so each is weighed with a heading, and so are two and three lines that
 follow each other: with all of the words where they are few, for then they are told together; with the first line where
 the right piece has to be chosen. How likely such a piece answers, the reranker puts too low: it learned from sentences
-of notes. The odds here make up for it. They were chosen on the questions of `bench/latency/signs.toml` and
+of notes. The odds here make up for it. They were chosen on the questions of `bench/own/signs.toml` and
 `bench/own/signs-dev.toml`, and docs/benchmarks/own.md has what they do to others.
 """
 
@@ -17,13 +17,10 @@ from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.asked_kind import says_asked
 from quizglass_server.steps.language.intents import Intent, intent_of
 from quizglass_server.steps.quoting import MOST_SENTENCES, NoteSentence, likelier
-from quizglass_server.steps.read import may_ask_for_words
+from quizglass_server.steps.read import are_few, may_ask_for_words
 
 MOST_TOGETHER = 3
 """Lines that are weighed as one piece."""
-TOLD_WHOLE = 12
-"""Words up to which all that was read is told, whichever line answers: no choice can be wrong then."""
-_SHORTEST_WORD = 3
 _LIKELIER, _IF_ASKED = 5.0, 30.0
 """Odds of a piece; the second where the question seems to be about printed words, or asks which of a kind it is."""
 _HAS_ASKED, _HAS_PRICE = 4.0, 8.0
@@ -39,7 +36,7 @@ def pieces_of(read: Evidence, lines: Sequence[str]) -> list[NoteSentence]:
         read: the words as evidence.
         lines: the same, line by line.
     """
-    few = _are_few(read.text)
+    few = are_few(read.text)
     return [
         NoteSentence(
             read,
@@ -81,13 +78,4 @@ def _by_kind(question: str, text: str) -> float:
 
 def told_piece(piece: NoteSentence) -> NoteSentence:
     """A piece as it is told: all of the words where they are few."""
-    return NoteSentence(piece.evidence, piece.evidence.text, 0) if _are_few(piece.evidence.text) else piece
-
-
-def is_short(text: str) -> bool:
-    """Whether words are so few that all are told, and more than a number or letters that are taken for some."""
-    return _are_few(text) and any(len(word) >= _SHORTEST_WORD and word.isalpha() for word in text.split())
-
-
-def _are_few(text: str) -> bool:
-    return len(text.split()) <= TOLD_WHOLE
+    return NoteSentence(piece.evidence, piece.evidence.text, 0) if are_few(piece.evidence.text) else piece

@@ -4,8 +4,9 @@ import pytest
 
 from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.steps.printed import MOST_TOGETHER, TOLD_WHOLE, best_piece, pieces_of, told_piece
+from quizglass_server.steps.lookup.printed import MOST_TOGETHER, best_piece, pieces_of, told_piece
 from quizglass_server.steps.quoting import MOST_SENTENCES
+from quizglass_server.steps.read import TOLD_WHOLE
 
 MENU = ["Trattoria Sole", "Minestrone 6.50", "Gnocchi al burro 11.00", "Trout from the lake 16.80", "Tiramisu 5.20"]
 
