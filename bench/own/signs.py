@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from bench.own.asking import Asker, Told
-from bench.own.dataset import OwnThing, all_things
+from bench.own.dataset import READ, OwnThing, all_things
 from bench.own.judge import says_any
 from bench.own.lettered import SIGNS, Surface, photographed, surfaces
 from bench.own.photographs import Photographs
@@ -86,7 +86,8 @@ def signs(stage: Signs) -> Part:
     shown = cycle(_backgrounds())
     some = every[:4] if stage.quick else every
     found = [each for number, surface in enumerate(some) for each in _asked(stage, number, surface, next(shown))]
-    return Part(_rows(found), {"asked": [_listed(each) for each in found]})
+    # What may not be read yet is not listed.
+    return Part(_rows(found), {"asked": [_listed(each) for each in found]} if stage.split in READ else {})
 
 
 def _backgrounds() -> list[OwnThing]:
