@@ -30,7 +30,7 @@ FILES: Mapping[str, Sequence[Path]] = {
     "dev": (SIGNS, _HERE / "signs-dev.toml"),
     "fresh3": (_HERE / "signs-fresh3.toml",),
 }
-"""By split; the second was written blind, by somebody who had seen neither the first nor the rules."""
+"""By split; the second was written blind, by an author who had seen neither the first nor the rules."""
 _READ_OUT = "What does it say?"
 
 

@@ -17,8 +17,8 @@ from quizglass_server.steps.telling import texts, weighed
 
 MAX_WORDS_CHARS = 400
 """Longer readings (a whole page in view) are cut at a word, so that they leave the prompt room for evidence."""
-TOLD_WHOLE = 12
-"""Words up to which all that was read is told, whichever of them answer: no choice can be wrong then."""
+QUOTED_WHOLE = 12
+"""Words up to which all that was read is quoted, whichever of them answer: no choice can be wrong then."""
 _SHORTEST_WORD = 3
 _READING = re.compile(
     r"\b(?:words?|writing|written|wrote|print(?:ed)?|reads?|says?|text|letters|lettering|inscription|spell(?:ed|s|t)?"
@@ -77,8 +77,8 @@ def asks_to_read_out(question: str) -> bool:
 
 
 def are_few(words: str) -> bool:
-    """Whether all of the words are told."""
-    return len(words.split()) <= TOLD_WHOLE
+    """Whether all of the words are quoted."""
+    return len(words.split()) <= QUOTED_WHOLE
 
 
 def is_short_text(words: str) -> bool:

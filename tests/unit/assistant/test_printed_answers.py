@@ -34,7 +34,7 @@ async def test_lines_that_answer_are_quoted_and_cited(question: str) -> None:
     assert cited(events) == {Origin.READ_TEXT}
 
 
-async def test_of_many_words_the_line_is_told() -> None:
+async def test_of_many_words_the_line_is_quoted() -> None:
     lines = [*SIGN, "Rye loaf 4.20", "Plum cake 3.10", "Rolls 0.45 each"]
     events = await world_of(lines, {": Plum cake": 0.5}).ask(turn("How much is the plum cake?"), "quote")
     assert done(events).answer == "Plum cake 3.10"
@@ -72,7 +72,7 @@ async def test_words_that_do_not_answer_leave_it_at_not_knowing() -> None:
         ("Who grew them?", ["PEARS", "2.49 a kilo"], "I don't know"),  # not about words
     ],
 )
-async def test_a_few_words_that_a_question_may_be_about_are_told_as_what_they_are(
+async def test_a_few_words_that_a_question_may_be_about_are_repeated(
     question: str, lines: list[str], answer: str
 ) -> None:
     events = await world_of(lines, {}).ask(turn(question), "quote")

@@ -21,7 +21,7 @@ from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import is_supported
 from quizglass_server.steps.language.wording import shares_name, shares_proper_name
 from quizglass_server.steps.lookup.matching import evidence_odds
-from quizglass_server.steps.lookup.printed import best_piece, pieces_of, told_piece
+from quizglass_server.steps.lookup.printed import best_piece, pieces_of, quoted_piece
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import (
@@ -140,7 +140,7 @@ class AnswerCheck:
         accept, scores = self._resources.tuning.quote_accept or 0.0, raised(question, found, weighed[: len(found)])
         read = best_piece(question, pieces, weighed[len(found) :])
         if read is not None and read.score >= max([accept, *scores]):
-            return [told_piece(read)]
+            return [quoted_piece(read)]
         return chosen(found, scores, accept)
 
     def _quoted(self, quoted: Sequence[NoteSentence]) -> Draft:

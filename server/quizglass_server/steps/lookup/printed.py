@@ -1,9 +1,9 @@
 """Answers in words that stand in the picture: which lines of a sign, label or screen answer the question.
 
 A line alone says little ("Mondays closed"), so each is weighed with a heading, and so are two and three lines that
-follow each other: with all of the words where they are few, for then they are told together; with the first line where
-the right piece has to be chosen. How likely such a piece answers, the reranker puts too low: it learned from sentences
-of notes. The odds here make up for it. They were chosen on the questions of `bench/own/signs.toml` and
+follow each other: with all of the words where they are few, for then they are quoted together; with the first line
+where the right piece has to be chosen. How likely such a piece answers, the reranker puts too low: it learned from
+sentences of notes. The odds here make up for it. They were chosen on the questions of `bench/own/signs.toml` and
 `bench/own/signs-dev.toml`, and docs/benchmarks/own.md has what they do to others.
 """
 
@@ -76,6 +76,6 @@ def _by_kind(question: str, text: str) -> float:
     return _HAS_ASKED if says_asked(question, text) else 1.0
 
 
-def told_piece(piece: NoteSentence) -> NoteSentence:
-    """A piece as it is told: all of the words where they are few."""
+def quoted_piece(piece: NoteSentence) -> NoteSentence:
+    """A piece as it is quoted: all of the words where they are few."""
     return NoteSentence(piece.evidence, piece.evidence.text, 0) if are_few(piece.evidence.text) else piece

@@ -4,9 +4,9 @@ import pytest
 
 from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.steps.lookup.printed import MOST_TOGETHER, best_piece, pieces_of, told_piece
+from quizglass_server.steps.lookup.printed import MOST_TOGETHER, best_piece, pieces_of, quoted_piece
 from quizglass_server.steps.quoting import MOST_SENTENCES
-from quizglass_server.steps.read import TOLD_WHOLE
+from quizglass_server.steps.read import QUOTED_WHOLE
 
 MENU = ["Trattoria Sole", "Minestrone 6.50", "Gnocchi al burro 11.00", "Trout from the lake 16.80", "Tiramisu 5.20"]
 
@@ -59,11 +59,11 @@ def test_an_amount_answers_what_something_costs_likelier_than_its_name() -> None
     assert best("Who cooks the trout?", MENU, scores)[0] == "Trattoria Sole"
 
 
-def test_few_words_are_told_whole_and_of_many_the_piece() -> None:
+def test_few_words_are_quoted_whole_and_of_many_the_piece() -> None:
     short, long = ["Outside 17 C", "Inside 22 C"], MENU
-    assert len(" ".join(short).split()) <= TOLD_WHOLE < len(" ".join(long).split())
-    assert told_piece(pieces_of(read(short), short)[1]).text == "Outside 17 C Inside 22 C"
-    assert told_piece(pieces_of(read(long), long)[3]).text == "Trout from the lake 16.80"
+    assert len(" ".join(short).split()) <= QUOTED_WHOLE < len(" ".join(long).split())
+    assert quoted_piece(pieces_of(read(short), short)[1]).text == "Outside 17 C Inside 22 C"
+    assert quoted_piece(pieces_of(read(long), long)[3]).text == "Trout from the lake 16.80"
 
 
 def test_nothing_answers_where_nothing_was_read() -> None:
