@@ -97,7 +97,7 @@ Turns = Mapping[str, Sequence[WordTurn]]
 
 
 def demo(setup: Setup) -> Part:
-    """Of the demo's bundle, whose policy quotes notes and tells words as evidence alone."""
+    """Of the demo's bundle, whose policy quotes notes and lines of words."""
     return _part(setup, setup.photograph_bundle)
 
 

@@ -136,6 +136,12 @@ def asides(stage: Stage) -> Part:
     return Part(rows, {"told": [[each.text, answer.text, answer.outcome] for each, answer in told.items()]})
 
 
+def printed(stage: Stage) -> Part:
+    """Every question about signs that are drawn into photographs."""
+    stage.say("asking about signs")
+    return signs(stage.split, stage.asker, stage.photographs, few=stage.quick)
+
+
 def reader(stage: Stage) -> Part:
     """Every question with another generator, under the policies that are compared with the default."""
     if stage.reader is None:
@@ -158,7 +164,7 @@ SECTIONS: Mapping[str, Callable[[Stage], Part]] = {
     "answers": answers,
     "asides": asides,
     "reader": reader,
-    "signs": signs,
+    "signs": printed,
 }
 _ALWAYS = ("recognition", "answers", "asides")
 """Sections that need nothing but the bundle."""

@@ -1,6 +1,6 @@
 """Photographs with a sign, label, screen, price tag or book spine drawn into them, as a camera would see it.
 
-What stands there and what is asked about it is in `signs.toml`, and in a file of `bench.own`.
+What stands there and what is asked about it is in `signs.toml` and the files beside it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -34,35 +33,6 @@ FILES: Mapping[str, Sequence[Path]] = {
 _READ_OUT = "What does it say?"
 
 
-class Signs(Protocol):
-    """Of `bench.own`'s stage, what is needed here."""
-
-    @property
-    def split(self) -> str:
-        """Whose signs are asked about."""
-        ...
-
-    @property
-    def quick(self) -> bool:
-        """Whether a few are enough."""
-        ...
-
-    @property
-    def photographs(self) -> Photographs:
-        """What the signs are drawn into."""
-        ...
-
-    @property
-    def asker(self) -> Asker:
-        """Asks the server."""
-        ...
-
-    @property
-    def say(self) -> Callable[[str], None]:
-        """Shows what is being done."""
-        ...
-
-
 @dataclass(frozen=True)
 class SignAnswer:
     """A question about words, the answer, and all that stands there."""
@@ -78,16 +48,24 @@ class SignAnswer:
         return says_any(answer, self.gold) if self.gold else refuses(answer)
 
 
-def signs(stage: Signs) -> Part:
-    """Every question about the split's signs, under the default policy."""
-    every = [surface for path in FILES.get(stage.split, ()) for surface in surfaces(path)]
+def signs(split: str, asker: Asker, photographs: Photographs, *, few: bool) -> Part:
+    """Every question about a split's signs, under the default policy.
+
+    Args:
+        split: whose signs.
+        asker: asks the server.
+        photographs: what the signs are drawn into.
+        few: a few signs are enough.
+    """
+    every = [surface for path in FILES.get(split, ()) for surface in surfaces(path)]
     if not every:
-        raise SystemExit(f"the section signs has the splits {', '.join(FILES)}, not {stage.split}")
-    shown = cycle(_backgrounds())
-    some = every[:4] if stage.quick else every
-    found = [each for number, surface in enumerate(some) for each in _asked(stage, number, surface, next(shown))]
+        raise SystemExit(f"the section signs has the splits {', '.join(FILES)}, not {split}")
+    found: list[SignAnswer] = []
+    for number, (surface, behind) in enumerate(zip(every[:4] if few else every, cycle(_backgrounds()), strict=False)):
+        picture = partial(_drawn, photographs, surface, behind, f"{behind.id} {number}")
+        found += _asked(asker, number, surface, picture)
     # What may not be read yet is not listed.
-    return Part(_rows(found), {"asked": [_listed(each) for each in found]} if stage.split in READ else {})
+    return Part(_rows(found), {"asked": [_listed(each) for each in found]} if split in READ else {})
 
 
 def _backgrounds() -> list[OwnThing]:
@@ -97,14 +75,11 @@ def _backgrounds() -> list[OwnThing]:
     return [each for pair in zip(inside, cycle(outside), strict=False) for each in pair]
 
 
-def _asked(stage: Signs, number: int, surface: Surface, behind: OwnThing) -> list[SignAnswer]:
-    stage.say(f"sign {number + 1}")
-    key = f"sign/{number}"
-    picture = partial(_drawn, stage.photographs, surface, behind, f"{behind.id} {number}")
-    everything = stage.asker.ask_about(f"{key}/all", _READ_OUT, picture).text
+def _asked(asker: Asker, number: int, surface: Surface, picture: Callable[[], bytes]) -> list[SignAnswer]:
+    everything = asker.ask_about(f"sign/{number}/all", _READ_OUT, picture).text
     asked = [*surface.asked, *((text, ()) for text in surface.left_open)]
     return [
-        SignAnswer(text, gold, stage.asker.ask_about(f"{key}/{at}", text, picture), everything)
+        SignAnswer(text, gold, asker.ask_about(f"sign/{number}/{at}", text, picture), everything)
         for at, (text, gold) in enumerate(asked)
     ]
 

@@ -55,8 +55,13 @@ class Quote:
         draft = await tools.quote(may, printed=printed)
         if asked and not draft.text:
             said = await tools.read_out()
-            draft = replace(said, text=f"It says: {said.text}") if is_short_text(said.text) else draft
+            draft = _repeated(said) if is_short_text(said.text) else draft
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
+
+
+def _repeated(said: Draft) -> Draft:
+    """Words that may be meant, as no more than what stands there: they were weighed, and do not answer."""
+    return replace(said, text=f"It says: {said.text}", supported=False, notes={**said.notes, "off_question": said.text})
 
 
 _NOTHING = Draft(finish=FinishReason.COMPLETE, kind=AnswerKind.QUOTED)

@@ -77,7 +77,9 @@ async def test_a_few_words_that_a_question_may_be_about_are_repeated(
 ) -> None:
     events = await world_of(lines, {}).ask(turn(question), "quote")
     assert done(events).answer == answer
-    assert cited(events) == ({Origin.READ_TEXT} if answer.startswith("It says") else set())
+    (verdict,) = of(Verdict, events)
+    assert verdict.outcome is (VerdictOutcome.UNSUPPORTED if answer.startswith("It says") else VerdictOutcome.ABSTAINED)
+    assert verdict.notes.get("off_question", "") == answer.partition("It says: ")[2]
 
 
 async def test_words_stand_in_for_a_generator_that_does_not_know() -> None:
