@@ -19,6 +19,9 @@ CardPrecision = Literal["cuda-fp16", "tensorrt-fp16"]
 """Of a scorer of texts for a card: float16 with ONNX Runtime's fused operators, for its CUDA provider; or with standard
 operators alone, for TensorRT."""
 CARD_PRECISIONS: tuple[CardPrecision, ...] = get_args(CardPrecision)
+Quickest = Literal["quickest"]
+"""In place of a precision: the quickest that is accepted, measured on the machine of the build."""
+QUICKEST: Quickest = "quickest"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,12 @@ def stopping() -> Iterator[None]:
 
 @contextmanager
 def progress(names: Sequence[str]) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error for steps of these names; gives what is to be called with each as it starts."""
+    """A bar on standard error for steps of these names; gives what is to be called with each as it starts.
+
+    Another text is shown, and moves no bar: what a long step is at.
+    """
+    known = frozenset(names)
     with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
         task = bars.add_task("reading", total=len(names), completed=-1)
-        yield lambda step: bars.update(task, advance=1, description=step)
+        yield lambda step: bars.update(task, advance=int(step in known), description=step)
         bars.update(task, completed=len(names), description="done")

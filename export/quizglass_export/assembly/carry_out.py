@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +13,17 @@ import torch
 
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.manifest import Roles, nested
-from quizglass_export.assembly.manifest import versions, write_manifest
+from quizglass_export.assembly.manifest import write_manifest
 from quizglass_export.assembly.parity_report import failures
-from quizglass_export.assembly.plan import Plan, step_key
+from quizglass_export.assembly.plan import Plan
+from quizglass_export.assembly.quickest import choose, quickest_steps
+from quizglass_export.assembly.role_steps import checks_of, code, role_steps, shown
 from quizglass_export.assembly.work import Step, Work, open_work
 from quizglass_export.checks import Check
-from quizglass_export.code_digest import EXPORT, files_digest, modules, serving_modules
 from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.errors import ExportError
 from quizglass_export.reading.measure import Reading, can_be_asked, measure
 from quizglass_export.reading.notes import notes_digest
-from quizglass_export.roles.decider import shared_part
 from quizglass_export.roles.shared.job import prompt_name
 from quizglass_export.roles.starting import check_start
 
@@ -40,10 +38,15 @@ class Built:
     reading: Reading | str | None = None
     """What came of the reading set; why it was not asked, if it could not be; None where there is nothing to choose."""
 
+    @property
+    def measured(self) -> dict[str, dict[str, Any]]:
+        """The measurements by which precisions were chosen, by role."""
+        return {role: notes["quickest"] for role, notes in self.notes.items() if "quickest" in notes}
+
 
 def step_names(plan: Plan) -> tuple[str, ...]:
     """What `advance` will be told, in order."""
-    return (*(role.replace("_", " ") for role in plan.sources), "manifest", "reading set")
+    return (*quickest_steps(plan), *map(shown, plan.sources), "manifest", "reading set")
 
 
 def carry_out(
@@ -61,7 +64,7 @@ def carry_out(
         out: the bundle's directory; it must not exist unless `replace`.
         replace: whether what is there may be replaced, once the new bundle is complete.
         work: directory that keeps finished steps for the next try; None: one that is removed in any case.
-        advance: called with each of `step_names` as it starts.
+        advance: called with each of `step_names` as it starts, and with other texts while one goes on.
 
     Raises:
         ExportError: an input is wrong, or an exported model differs from its source. Nothing is left at `out`.
@@ -69,8 +72,9 @@ def carry_out(
     check_free(out, replace)
     torch.set_num_threads(plan.file.recipe.threads)
     with _work_directory(work, out) as opened:
-        steps = _run_steps(plan, opened, advance)
-        checks = [Check(**check) for step in steps.values() for check in step.result["checks"]]
+        decided, measured = choose(role_steps(plan, opened), advance)
+        plan, steps = decided.plan, decided.all(advance)
+        checks = [check for step in steps.values() for check in checks_of(step)]
         if not all(check.passed for check in checks):
             raise ExportError(f"exported models differ from their sources, no bundle written:\n{failures(checks)}")
         advance("manifest")
@@ -82,6 +86,8 @@ def carry_out(
             advance("reading set")
             reading = _reading(plan, opened, bundle)
     notes = {role: {**step.result["notes"], "seconds": step.result["seconds"]} for role, step in steps.items()}
+    for role, found in measured.items():
+        notes[role]["quickest"] = found
     return Built(
         Bundle.load(out, hashes=False), checks, notes, reading
     )  # hashes were compared before it took its place
@@ -97,56 +103,11 @@ def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
         yield opened
 
 
-def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[str, Step]:
-    tokenizers = plan.tokenizers(work)
-    code = _code()
-    steps: dict[str, Step] = {}
-    for role in plan.sources:
-        advance(role.replace("_", " "))
-        name = tokenizers.get(role, (None, ""))[1]
-        key = step_key(plan, role, work, tokenizers) | {"code": code}
-        if (owner := plan.owners.get(role)) is not None:
-            exported = _shared(plan, role, name, steps[owner])
-        else:
-            exported = work.step(role, key, partial(_export, plan, role, name))
-        compared = {"demands": plan.file.recipe.demands.model_dump(), "files": dict(exported.digests)}
-        checked = work.step(f"{role}.check", key | compared, partial(_check, plan, role, name, exported))
-        result = exported.result | {"checks": checked.result["checks"]}
-        steps[role] = replace(exported, result=result)
-    return steps
-
-
-def _code() -> dict[str, Any]:
-    """The code that makes and compares models, and what it runs on: with other code every step is done again."""
-    return {"modules": files_digest([*modules(EXPORT), *serving_modules()]), "packages": versions()}
-
-
-def _export(plan: Plan, role: str, tokenizer: str, folder: Path) -> dict[str, Any]:
-    started = time.monotonic()
-    job = plan.job(role, folder, tokenizer, plan.samples)
-    exported = plan.exporter(role).export(job, plan.spec(role))
-    part = exported.part.model_dump(mode="json", exclude_none=True)
-    return {"part": part, "notes": exported.notes, "seconds": round(time.monotonic() - started, 3)}
-
-
-def _shared(plan: Plan, role: str, tokenizer: str, owner: Step) -> Step:
-    """What there is of a decider that uses another's files."""
-    job = plan.job(role, owner.folder, tokenizer, ())
-    part = shared_part(job, plan.spec(role), owner.result["part"])
-    return replace(owner, result={"part": part, "notes": {"shares": plan.owners[role]}, "seconds": 0.0})
-
-
-def _check(plan: Plan, role: str, tokenizer: str, exported: Step, _: Path) -> dict[str, Any]:
-    job = plan.job(role, exported.folder, tokenizer, plan.samples)
-    part = Roles.model_validate(nested({role: exported.result["part"]})).part(role)
-    return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}
-
-
 def _reading(plan: Plan, work: Work, bundle: Bundle) -> Reading | str | None:
     """What comes of the reading set, unless the recipe says how the bundle answers."""
     if "answers" in plan.file.recipe.evidence.model_fields_set or not can_be_asked(bundle):
         return None
-    key = {"bundle": bundle.digest, "notes": notes_digest(), "code": _code()}
+    key = {"bundle": bundle.digest, "notes": notes_digest(), "code": code()}
     try:
         return Reading.of(work.step("reading", key, lambda _: measure(bundle).told()).result)
     except ExportError as error:  # of no part of the bundle: a prompt that is too long for a short context, say

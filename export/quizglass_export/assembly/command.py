@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +40,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, work: str) -> None:
     keeps = "directory that keeps finished steps, so that an interrupted build goes on where it stopped"
     parser.add_argument("--work", type=Path, help=f"{keeps} (default: {work})")
     parser.add_argument("--dry-run", action="store_true", help="check the inputs and print the estimates only")
+    parser.add_argument("--json", action="store_true", help="print JSON: the build's report, or the estimates alone")
 
 
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -90,25 +93,32 @@ def build_by(
 
 def _build(plan_inputs: Callable[[], Plan], args: argparse.Namespace, work: Path | None, *, reports: bool) -> None:
     from quizglass_export.assembly.estimate import check_room, estimate
-    from quizglass_export.assembly.report import write_report
+    from quizglass_export.assembly.next_steps import unmeasured
+    from quizglass_export.assembly.report import report_document, write_report
     from quizglass_export.directory import check_free
 
     console = PlainConsole(markup=False)
     check_free(args.out, args.replace)
     plan = plan_inputs()
     estimates = estimate(plan)
-    if reports or args.dry_run:
+    if (reports or args.dry_run) and not args.json:
         console.print(estimates_table(estimates))
     _warn(estimates)
     _warn_of_prompts(plan)
     check_room(estimates, work or args.out, args.out)
     if args.dry_run:
+        if args.json:
+            tell(json.dumps({"estimates": [asdict(each) for each in estimates]}, indent=1))
         return
     built = _built(plan, work, args)
+    report = write_report(built, estimates, args.out)[1] if reports else None
+    if args.json:
+        tell(json.dumps(report_document(built, estimates), indent=1))
+        return
     console.print(Markdown(built.bundle.path("report.md").read_text(encoding="utf-8")))
-    if reports:
-        console.print(f"report: {write_report(built, estimates, args.out)[1]}")
-    _tell(built, args.out, console)
+    if report is not None:
+        console.print(f"report: {report}")
+    _tell(built, args.out, console, unmeasured(plan) if reports else [])
 
 
 def _warn(estimates: Sequence[Estimate]) -> None:
@@ -139,12 +149,13 @@ def _built(plan: Plan, work: Path | None, args: argparse.Namespace) -> Built:
         return carry_out(plan, args.out, replace=args.replace, work=work, advance=advance)
 
 
-def _tell(built: Built, out: Path, console: Console) -> None:
+def _tell(built: Built, out: Path, console: Console, proposed: Sequence[str]) -> None:
     """Print what was built, and what can be done with it."""
-    from quizglass_export.assembly.next_steps import next_steps, proposed_answers
+    from quizglass_export.assembly.next_steps import chosen_precisions, next_steps, proposed_answers
 
     console.print(f"{out}: bundle {built.bundle.manifest.name} {built.bundle.manifest.version}")
-    for line in (*proposed_answers(built.reading, built.bundle, out), *next_steps(built.bundle, out)):
+    told = [*chosen_precisions(built.measured), *proposed, *proposed_answers(built.reading, built.bundle, out)]
+    for line in (*told, *next_steps(built.bundle, out)):
         console.print(line, soft_wrap=True)
 
 

@@ -16,7 +16,7 @@ from quizglass_export.assembly.plan import Plan
 from quizglass_export.assembly.work import kept_bytes
 from quizglass_export.checkpoints.files import tensor_sizes
 from quizglass_export.checkpoints.source import AnySource, GgufSource, LibrarySource, OnnxSource
-from quizglass_export.checks import CARD_PRECISIONS
+from quizglass_export.checks import CARD_PRECISIONS, QUICKEST
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.slow_types import slow_notice
@@ -26,6 +26,7 @@ _RUNTIME = 700 << 20
 """Bytes of memory that the interpreter takes with torch, transformers and ONNX Runtime loaded."""
 _BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.2, "int8-rows": 1.2, "int8-weights": 1.3, "int4-weights": 0.8}
 _BYTES |= dict.fromkeys(CARD_PRECISIONS, 2.0)
+_BYTES[QUICKEST] = _BYTES["fp32"]  # unless another is chosen
 _GGUF_BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 1.1, "q6_k": 0.9, "q5_k_m": 0.8, "q4_k_m": 0.7, "q4_0": 0.7}
 
 
@@ -130,6 +131,8 @@ def _estimate(role: str, source: AnySource, spec: Any) -> Estimate:
     float32 = 4 * parameters
     graphs = 1 + len(getattr(spec, "grids", ()))
     intermediate = 0 if per == 4.0 else float32
+    if getattr(spec, "precision", None) == QUICKEST:
+        intermediate = int(sum(_BYTES[each] for each in spec.candidates) * parameters) * graphs
     return Estimate(
         role=role,
         checkpoint=sum(path.stat().st_size for path in files),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Answers, Thresholds
 from quizglass_export.reading.measure import Reading
 from quizglass_server.policies.table import Has, preferred, survey
+
+if TYPE_CHECKING:
+    from quizglass_export.assembly.plan import Plan
 
 _PROMPT = "generator.prompts."
 
@@ -72,6 +77,44 @@ def proposed_answers(reading: Reading | str | None, bundle: Bundle, path: Path) 
         command = f"quizglass-export repack {path} --out NEW --set evidence.answers={reading.best}"
         lines.append(f"to set this: {command}, or write it under [evidence] of the recipe")
     return lines
+
+
+def chosen_precisions(measured: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lines for people: which precision each role got by measurement, and what the others came to."""
+    lines = []
+    for role, found in measured.items():
+        lines.append(f"roles.{role}.precision: {found['chosen']}, {found['why']}; measured on {found['cpu']}")
+        lines += [f"  {each['precision']}: {_figures(each)}" for each in found["candidates"]]
+    return lines
+
+
+def _figures(candidate: Mapping[str, Any]) -> str:
+    """What one candidate came to, in one line."""
+    figures = []
+    if candidate["milliseconds"] is not None:
+        figures.append(f"{candidate['milliseconds']:.2f} ms, {candidate['bytes']:,} bytes")
+    labels = [check for check in candidate["checks"] if check["measure"] == "equal labels"]
+    if labels:
+        equal = sum(round(check["value"] * check["samples"]) for check in labels)
+        figures.append(f"{equal:,} of {sum(check['samples'] for check in labels):,} labels as fp32's")
+    else:
+        figures += [f"{check['measure']} {check['value']:.4g}" for check in candidate["checks"]]
+    if candidate["refused"]:
+        figures.append(f"refused: {candidate['refused']}")
+    return "; ".join(figures) or "taken unmeasured"
+
+
+def unmeasured(plan: Plan) -> list[str]:
+    """One line for people where roles have the default precision, and a quicker one may be as good."""
+    own = [role for role in plan.sources if role not in plan.owners and plan.exporter(role).runs is not None]
+    roles = [role for role in own if "precision" not in plan.spec(role).model_fields_set]
+    if not roles:
+        return []
+    verb = "computes" if len(roles) == 1 else "compute"
+    return [
+        f'{_listed(roles)} {verb} in float32, as the recipe names no precision; precision = "quickest" measures '
+        "whether another is quicker on this machine and gives equal answers, and takes it"
+    ]
 
 
 def next_steps(bundle: Bundle, path: Path) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from quizglass_export.assembly.work import Work
 from quizglass_export.checkpoints.files import TOKENIZER, read_json
 from quizglass_export.checkpoints.peft_models import check_fit
 from quizglass_export.checkpoints.source import AnySource, GgufSource, LibrarySource, OnnxSource, Source
+from quizglass_export.checks import QUICKEST, Precision
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
@@ -27,7 +28,7 @@ from quizglass_export.roles.image_encoder import LibraryImageEncoder
 from quizglass_export.roles.reranker import CLASSES as CROSS_ENCODERS
 from quizglass_export.roles.shared.entry import ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
-from quizglass_export.roles.shared.samples import SOURCES, LazySamples, ParitySample
+from quizglass_export.roles.shared.samples import SEED, SOURCES, LazySamples, ParitySample
 from quizglass_export.roles.tagger import ReadyTagger
 from quizglass_server.roles.decider import check_labels
 
@@ -38,6 +39,8 @@ NOT_EXPORTED = ("reader", "hearing", "voice")
 """Roles whose models come with a package or run as servers of their own."""
 READY_KINDS = ("gguf", "onnx", "library")
 """What stands for a model type where there is no checkpoint of transformers."""
+Draw = Callable[[int, int], Sequence[ParitySample]]
+"""Makes so many samples of a seed."""
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "prompts"
 
 
@@ -59,7 +62,9 @@ class Plan:
         prompts: template name to file.
         owners: decider to the one whose graph it shares.
         samples: what exported models are compared on.
+        draw: makes more of them.
         linear: deciders that need no checkpoint, as the manifest has them.
+        precisions: of roles whose precision was chosen by measurement.
     """
 
     file: RecipeFile
@@ -67,15 +72,32 @@ class Plan:
     prompts: Mapping[str, Path]
     owners: Mapping[str, str]
     samples: Sequence[ParitySample]
+    draw: Draw
     linear: Mapping[str, LinearDeciderPart] = field(default_factory=dict)
+    precisions: Mapping[str, Precision] = field(default_factory=dict)
 
     def spec(self, role: str) -> Any:
         """The recipe's entry of a role; of one that shares a graph the owner's, with its own labels and prompt."""
         spec = self.file.recipe.roles.spec(role)
         if isinstance(spec, SharingDecider):
-            owner = self.file.recipe.roles.spec(self.owners[role])
-            return owner.model_copy(update={"labels": spec.labels, "prompt": spec.prompt})
-        return spec
+            return self.spec(self.owners[role]).model_copy(update={"labels": spec.labels, "prompt": spec.prompt})
+        chosen = self.precisions.get(role)
+        return spec if chosen is None else spec.model_copy(update={"precision": chosen})
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Roles with a graph of their own whose precision is to be chosen by measurement."""
+        own = (role for role in self.sources if role not in self.owners)
+        return tuple(role for role in own if getattr(self.spec(role), "precision", None) == QUICKEST)
+
+    def decided(self, role: str, precision: Precision) -> Plan:
+        """The same plan, with a role's precision."""
+        return replace(self, precisions={**self.precisions, role: precision})
+
+    def step_name(self, role: str) -> str:
+        """Name of the step that makes a role; candidates of one role are steps of their own."""
+        precision = self.precisions.get(self.owners.get(role, role))
+        return role if precision is None else f"{role}.{precision}"
 
     def has(self, part: str) -> bool:
         """Whether the bundle will fill a role, such as `planner`, and of it a part such as `generator.prompts.plan`."""
@@ -86,7 +108,7 @@ class Plan:
 
     def rows(self, role: str) -> tuple[str, ...]:
         """Texts of the labels of a shared graph, each once, the owner's first; none if it is not shared."""
-        served = self._served(role)
+        served = self.served(role)
         labels = [label for each in served for label in self.spec(each).labels] if len(served) > 1 else []
         return tuple(dict.fromkeys(text for _, text in labels))
 
@@ -97,7 +119,7 @@ class Plan:
             ExportError: a prompt is no template.
         """
         several = False
-        for each in self._served(role):
+        for each in self.served(role):
             spec = self.spec(each)
             try:
                 prompted = isinstance(spec, Scorer) and spec.prompt in self.prompts
@@ -106,7 +128,7 @@ class Plan:
                 raise ExportError(f"roles.{each}: {error}") from error
         return several
 
-    def _served(self, role: str) -> list[str]:
+    def served(self, role: str) -> list[str]:
         """The roles of a role's graph, its owner first."""
         owner = self.owners.get(role, role)
         return [owner, *(each for each, its in self.owners.items() if its == owner)]
@@ -147,12 +169,12 @@ class Plan:
         return names
 
 
-def make_plan(file: RecipeFile, samples: Sequence[ParitySample] | None = None) -> Plan:
+def make_plan(file: RecipeFile, draw: Draw | None = None) -> Plan:
     """Find and check everything that a recipe names, without reading weights.
 
     Args:
         file: the recipe.
-        samples: what exported models are compared on; None: what the recipe says.
+        draw: makes what exported models are compared on; None: what the recipe says.
 
     Raises:
         ExportError: a file is missing or of another architecture, or something is in it that a build or the server
@@ -174,15 +196,12 @@ def make_plan(file: RecipeFile, samples: Sequence[ParitySample] | None = None) -
                 raise ExportError(f"{prompts[name]}: missing; roles.{role} needs the prompt {name!r}")
     if file.recipe.training:
         read_json(file.path(file.recipe.training))  # for the provenance, when all else is done
-    plan = Plan(file, sources, prompts, owners, _samples(file) if samples is None else samples, linear)
+    how = file.recipe.samples
+    drawn = draw or SOURCES[how.source]
+    plan = Plan(file, sources, prompts, owners, LazySamples(lambda: drawn(how.count, SEED)), drawn, linear)
     for role in sources:
         _prepare(plan, role)
     return plan
-
-
-def _samples(file: RecipeFile) -> Sequence[ParitySample]:
-    how = file.recipe.samples
-    return LazySamples(lambda: SOURCES[how.source](how.count))
 
 
 def _owners(roles: schema.Roles) -> dict[str, str]:

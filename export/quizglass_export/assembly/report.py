@@ -6,6 +6,7 @@ It lies beside the bundle and not in it: it has times, and equal inputs are to g
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,33 @@ def report_markdown(document: dict[str, Any]) -> str:
         for c in document["checks"]
     ]
     lines += table(("role", "measure", "value", "demanded", "holds"), checks)
-    return "\n".join([*lines, *_reading(document["reading"]), ""])
+    measured = {role: entry["quickest"] for role, entry in document["roles"].items() if "quickest" in entry}
+    return "\n".join([*lines, *_measured(measured), *_reading(document["reading"]), ""])
+
+
+def _measured(measured: Mapping[str, dict[str, Any]]) -> list[str]:
+    """By which figures precisions were chosen."""
+    if not measured:
+        return []
+    lines = ["", "## Precisions that were chosen by measurement", ""]
+    rows = []
+    for role, found in measured.items():
+        lines.append(f"- {role}: {found['chosen']}, {found['why']}; {found['runs']:,} runs of each, on {found['cpu']}")
+        for each in found["candidates"]:
+            time = "" if each["milliseconds"] is None else f"{each['milliseconds']:.3f}"
+            quartiles = "" if each["quartiles"] is None else "{:.3f} to {:.3f}".format(*each["quartiles"])
+            size = "" if each["bytes"] is None else f"{each['bytes']:,}"
+            rows.append((role, each["precision"], time, quartiles, size, _apart(each), each["refused"]))
+    head = ("role", "precision", "ms", "quartiles of the rounds", "bytes", "beside fp32", "refused")
+    return [*lines, "", *table(head, rows)]
+
+
+def _apart(candidate: dict[str, Any]) -> str:
+    """How far a candidate is from float32, in one cell."""
+    return "; ".join(
+        f"{check['role']}: {check['measure']} {check['value']:.6g} of {check['samples']:,}"
+        for check in candidate["checks"]
+    )
 
 
 def _reading(reading: dict[str, Any] | None) -> list[str]:

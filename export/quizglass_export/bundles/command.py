@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
@@ -210,9 +210,9 @@ def run_add(args: argparse.Namespace) -> int:
     check_addition(base, plan.file.recipe.roles.named(), args.out, **how)
     with hidden_beside(args.out) as folder:
         with progress(step_names(plan)) as advance:
-            addition = carry_out(plan, folder / "addition", advance=advance).bundle
-        made = add_roles(base, addition, args.out, **how)
-    return _made(made, args)
+            built = carry_out(plan, folder / "addition", advance=advance)
+        made = add_roles(base, built.bundle, args.out, **how)
+    return _made(made, args, built.measured)
 
 
 @_reporting
@@ -242,14 +242,17 @@ def _value(key: str, text: str) -> Any:
         return text
 
 
-def _made(bundle: Any, args: argparse.Namespace) -> int:
-    from quizglass_export.assembly.next_steps import next_steps
+def _made(bundle: Any, args: argparse.Namespace, measured: Mapping[str, Any] | None = None) -> int:
+    """Say what was made; `measured` is by which figures precisions were chosen."""
+    from quizglass_export.assembly.next_steps import chosen_precisions, next_steps
 
     found = {"bundle": str(args.out), "digest": bundle.digest, "roles": list(bundle.roles.names())}
+    if measured:
+        found["quickest"] = measured
     if args.json:
         return _print_json(found)
     tell(f"{args.out}: bundle {bundle.manifest.name} {bundle.manifest.version} with {', '.join(bundle.roles.names())}")
-    tell(*next_steps(bundle, args.out), sep="\n")
+    tell(*chosen_precisions(measured or {}), *next_steps(bundle, args.out), sep="\n")
     return 0
 
 

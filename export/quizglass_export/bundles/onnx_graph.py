@@ -12,7 +12,9 @@ import onnx
 from google.protobuf.message import Message
 from onnx import TensorProto, helper
 
+from quizglass_export.checks import Precision
 from quizglass_export.errors import ExportError
+from quizglass_export.onnx.quantise import ROWS
 
 _PACKED = {
     **dict.fromkeys((TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1), 4),
@@ -119,6 +121,14 @@ def _precision(model: onnx.ModelProto, operators: Counter[str], stored: Counter[
         if sum(name in restored for name in half) > len(half) / 2:
             return f"fp32 (weights stored as {computes[largest]})"
     return computes.get(largest, largest)
+
+
+def chosen_precision(path: Path) -> Precision:
+    """Which candidate of `quickest` a model is: each of those below float32 leaves its mark."""
+    model = read_onnx(path)
+    if any(entry.key == ROWS for entry in model.metadata_props):
+        return "int8-rows"
+    return "int8" if any(node.op_type == "DequantizeLinear" for node in model.graph.node) else "fp32"
 
 
 def _check_external(path: Path, tensor: TensorProto) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.hashes import file_sha256
-from quizglass_export.bundles.onnx_graph import read_onnx
+from quizglass_export.bundles.onnx_graph import chosen_precision, read_onnx
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
@@ -48,6 +48,9 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
         ExportError: the recipe has a role that the bundle lacks, or an input is wrong.
     """
     checks: list[Check] = []
+    for role in plan.undecided:
+        if (model := getattr(bundle.roles.part(role), "model", None)) is not None:
+            plan = plan.decided(role, chosen_precision(bundle.path(model)))
     for role in plan.sources:
         part = bundle.roles.part(role)
         if part is None:

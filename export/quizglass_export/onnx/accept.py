@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from quizglass_export.checks import CARD_PRECISIONS, Acceptance, CardPrecision, Check, Precision, at_most, share
+from quizglass_export.checks import (
+    CARD_PRECISIONS,
+    Acceptance,
+    CardPrecision,
+    Check,
+    Precision,
+    Quickest,
+    at_most,
+    share,
+)
+from quizglass_export.errors import ExportError
 from quizglass_export.onnx.file import halve_weights, part_weights
 from quizglass_export.onnx.precision import fuse_encoder, to_float16, to_int8
 from quizglass_export.onnx.quantise import quantise_products
@@ -25,7 +35,7 @@ _BY_BATCH = 1e-5
 
 
 def apply_precision(
-    path: Path, precision: Precision | CardPrecision, inputs: Feed, count: int, form: str = ""
+    path: Path, precision: Precision | CardPrecision | Quickest, inputs: Feed, count: int, form: str = ""
 ) -> dict[str, Any]:
     """Convert a float32 model in place, and time it.
 
@@ -60,8 +70,10 @@ def apply_precision(
     elif precision == "int8-rows":
         notes["products"] = quantise_products(path, path)
         halve_weights(path)
-    else:
+    elif precision in ("int8-weights", "int4-weights"):
         notes["products"] = to_weight_only(path, path, 8 if precision == "int8-weights" else 4)
+    else:
+        raise ExportError(f"{path}: {precision} is a choice among precisions, and none of them")
     part_weights(path)
     notes["latency_ms"] = latency(path, inputs, count)
     return notes
@@ -103,24 +115,32 @@ def check_lossy_scorer(
     count = len(references)
     alone, together = scored(path, inputs, count, sizes, rows)
     same = [int(row.argmax()) == int(other.argmax()) for row, other in zip(alone, references, strict=True)]
-    expected = [_probabilities(row) for row in references]
-    found = [_probabilities(row) for row in alone]
+    expected = [probabilities(row) for row in references]
+    found = [probabilities(row) for row in alone]
     drift = [float(np.abs(row - other).max()) for row, other in zip(found, expected, strict=True)]
     moved = [
-        float(np.abs(row - _probabilities(other)).max())
+        float(np.abs(row - probabilities(other)).max())
         for rows in together
         for row, other in zip(found, rows, strict=True)
     ]
-    mean = statistics.fmean(drift)
-    worst = f"largest {max(drift):.4g}"
     return [
-        share(role, "equal labels", same, accept.labels),
-        Check(role, "mean change of a probability", mean, f"<= {accept.drift:g}", count, mean <= accept.drift, worst),
+        *compare_labels(role, same, drift, accept),
         at_most(role, "largest change of a probability by its batch", moved, _BY_BATCH),
     ]
 
 
-def _probabilities(logits: Floats) -> Floats:
+def compare_labels(role: str, same: Sequence[bool], drift: Sequence[float], accept: Acceptance) -> list[Check]:
+    """The comparisons of labels and probabilities, by whether each sample's label is the same and the largest change of
+    its probabilities."""
+    mean, worst = statistics.fmean(drift), f"largest {max(drift):.4g}"
+    held = mean <= accept.drift
+    return [
+        share(role, "equal labels", same, accept.labels),
+        Check(role, "mean change of a probability", mean, f"<= {accept.drift:g}", len(drift), held, worst),
+    ]
+
+
+def probabilities(logits: Floats) -> Floats:
     """Softmax; of a single logit its sigmoid."""
     if logits.size == 1:
         return np.asarray(1 / (1 + np.exp(-logits.astype(np.float64))), np.float32)

@@ -76,6 +76,15 @@ class Samples(ManifestPart):
     """Sizes of the padded batches in which they are compared, besides one at a time."""
 
 
+class Comparison(ManifestPart):
+    """How `precision = "quickest"` compares the precisions of a role."""
+
+    samples: Count = 2000
+    """Most samples that each of them is run on, one at a time, as every decider of a shared graph reads them."""
+    seconds: Annotated[float, Field(gt=0)] = 300
+    """After which it goes by those that were run."""
+
+
 class Recipe(ManifestPart):
     """The whole of a recipe."""
 
@@ -93,6 +102,7 @@ class Recipe(ManifestPart):
     thresholds: Thresholds = Thresholds()
     evidence: EvidenceLimits = EvidenceLimits()
     samples: Samples = Samples()
+    quickest: Comparison = Comparison()
     demands: Demands = Demands()
     threads: Count = 1
     """CPU threads for PyTorch and quantising."""

@@ -25,6 +25,8 @@ from quizglass_export.roles.shared.scorers import (
     export_vision_scorer,
     prepare_text_scorer,
     prepare_vision_scorer,
+    text_scorer_runs,
+    vision_scorer_runs,
 )
 from quizglass_server.roles.decider import check_labels
 
@@ -101,7 +103,7 @@ def shared_part(job: RoleJob, spec: Scorer, owner: Mapping[str, Any]) -> dict[st
 
 
 EXPORTERS = by_type(
-    Exporter(prepare_vision, export_vision_scorer, check_vision_scorer, VISION_CLASSES),
-    Exporter(prepare_text, export_text_scorer, check_text_scorer, TEXT_CLASSES),
+    Exporter(prepare_vision, export_vision_scorer, check_vision_scorer, VISION_CLASSES, vision_scorer_runs),
+    Exporter(prepare_text, export_text_scorer, check_text_scorer, TEXT_CLASSES, text_scorer_runs),
 )
 """transformers' model type to what exports the role from it."""

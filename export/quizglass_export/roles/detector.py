@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -13,13 +13,15 @@ import torch
 from quizglass_bundle.fields import Size
 from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_bundle.parts import DetectorPart
-from quizglass_export.checks import CardPrecision, Check, at_most
+from quizglass_export.checks import CARD_PRECISIONS, CardPrecision, Check, Precision, Quickest, at_most
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
 from quizglass_export.onnx.file import halve_weights
 from quizglass_export.onnx.precision import to_float16
+from quizglass_export.onnx.quantise import quantise_products
+from quizglass_export.onnx.sample_runs import Distance, Run, SampleRuns
 from quizglass_export.onnx.tracing import write_onnx
-from quizglass_export.parity import Inputs, as_array, session
+from quizglass_export.parity import Floats, Inputs, as_array, session
 from quizglass_export.roles.shared.entry import FromCheckpoint
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
 from quizglass_export.roles.shared.pictures import picture_of, pixels_of, tensors_of, words_of
@@ -35,7 +37,9 @@ _TIED = r".*(bbox_embed|class_embed|position_ids)"
 class Detector(FromCheckpoint):
     """Grounding DINO or OWLv2."""
 
-    precision: Literal["fp32"] | CardPrecision = "fp32"
+    candidates: ClassVar[tuple[Precision, ...]] = ("fp32", "int8-rows")
+
+    precision: Literal["fp32", "int8-rows"] | CardPrecision | Quickest = "fp32"
     tokenizer: Path | None = None
     picture: Size | None = None
     """Needed by Grounding DINO; OWLv2 has one size of its own."""
@@ -82,13 +86,22 @@ def export(job: RoleJob, spec: Detector) -> Exported:
             _write_halves(job, each, part.text_model, model)
         else:
             _write_detector(job, each, model)
-        for name in filter(None, (each.model, part.text_model)):
-            (halve_weights if spec.precision == "fp32" else _in_float16)(job.path(name))
-    return Exported(part, {"precision": spec.precision})
+        written = [job.path(name) for name in (each.model, part.text_model) if name]
+        products = [_convert(path, spec.precision) for path in written]
+    notes = {"products": sum(products)} if spec.precision == "int8-rows" else {}
+    return Exported(part, {"precision": spec.precision, **notes})
 
 
-def _in_float16(path: Path) -> None:
-    to_float16(path, path)
+def _convert(path: Path, precision: str) -> int:
+    """Put a float32 graph into another precision; returns the number of products in INT8."""
+    products = 0
+    if precision in CARD_PRECISIONS:
+        to_float16(path, path)
+        return 0
+    if precision == "int8-rows":
+        products = quantise_products(path, path)
+    halve_weights(path)
+    return products
 
 
 def _boxes(config: Any) -> int:
@@ -126,39 +139,69 @@ def check(job: RoleJob, spec: Detector, part: DetectorPart) -> list[Check]:
 
 def _check_detector(job: RoleJob, spec: Detector, part: DetectorPart) -> list[Check]:
     model = job.source.reference(CLASSES[part.kind], ignore=_TIED)
-    run = _runner(job, part)
-    apart, wrong, moved = list[float](), list[float](), list[float]()
-    scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
-    for index, sample in enumerate(job.samples):
-        words = _phrases(
-            job, sample.query.split()[: 1 + index % _MOST_PHRASES], part.max_tokens if part.kind == OWL else None
-        )
-        inputs: Inputs = {"pixel_values": pixels_of([sample.picture], part.picture), **words}
+    run = _runner(job.folder, part)
+    wrong, distances = list[float](), list[Distance]()
+    for index in range(len(job.samples)):
+        inputs = _inputs(job, part, index)
         logits, boxes = run(inputs)
         with torch.no_grad():
             output = model(**tensors_of(inputs))
         expected = as_array(output.logits[:, :, : logits.shape[2]].clamp(min=-1e9))
-        apart.append(float(np.abs((boxes - as_array(output.pred_boxes)) * scale).max()))
         wrong.append(float(np.abs(logits - expected).max()))
-        moved.append(float(np.abs(_sigmoid(logits) - _sigmoid(expected)).mean()))
-    boxes = at_most(job.role, "largest difference of boxes, in pixels", apart, _HALF_A_PIXEL)
+        distances.append(_apart(part, (logits, boxes), (expected, as_array(output.pred_boxes))))
+    boxes_apart, moved = _judged(job, spec, distances)
     if spec.precision != "fp32":
-        return [boxes, at_most(job.role, "mean change of a probability", moved, spec.accept.drift)]
-    return [boxes, at_most(job.role, "largest difference of logits", wrong, job.demands.logits)]
+        return [boxes_apart, moved]
+    return [boxes_apart, at_most(job.role, "largest difference of logits", wrong, job.demands.logits)]
+
+
+def _inputs(job: RoleJob, part: DetectorPart, index: int) -> Inputs:
+    """The tensors of a sample's picture and the first words of its question, one to five."""
+    sample = job.samples[index]
+    words = sample.query.split()[: 1 + index % _MOST_PHRASES]
+    padded = part.max_tokens if part.kind == OWL else None
+    return {"pixel_values": pixels_of([sample.picture], part.picture), **_phrases(job, words, padded)}
+
+
+def _apart(part: DetectorPart, found: Sequence[Floats], expected: Sequence[Floats]) -> Distance:
+    """Of two models' logits and boxes: the largest difference of boxes, pixels, and the mean one of probabilities."""
+    (logits, boxes), (other, its) = found, expected
+    scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
+    moved = np.abs(_sigmoid(logits) - _sigmoid(other)).mean()
+    return float(np.abs((boxes - its) * scale).max()), float(moved)
+
+
+def _judged(job: RoleJob, spec: Detector, distances: Sequence[Distance]) -> list[Check]:
+    apart, moved = zip(*distances, strict=True)
+    return [
+        at_most(job.role, "largest difference of boxes, in pixels", apart, _HALF_A_PIXEL),
+        at_most(job.role, "mean change of a probability", moved, spec.accept.drift),
+    ]
+
+
+def runs(job: RoleJob, spec: Detector, part: DetectorPart) -> SampleRuns:
+    """Runs of a detector's models on pictures of the first size."""
+    return SampleRuns(
+        len(job.samples),
+        partial(_inputs, job, part),
+        lambda folder: _runner(folder, part),
+        partial(_apart, part),
+        partial(_judged, job, spec),
+    )
 
 
 def _sigmoid(logits: Any) -> Any:
     return 1 / (1 + np.exp(-np.clip(logits, -60, 60)))
 
 
-def _runner(job: RoleJob, part: DetectorPart) -> Callable[[Inputs], tuple[Any, Any]]:
+def _runner(folder: Path, part: DetectorPart) -> Run:
     """What gives logits and boxes, of one graph or of two."""
-    pictures = session(job.path(part.model))
+    pictures = session(folder / part.model)
     if part.text_model is None:
         return lambda inputs: pictures.run(["logits", "pred_boxes"], inputs)
-    texts = session(job.path(part.text_model))
+    texts = session(folder / part.text_model)
 
-    def run(inputs: Inputs) -> tuple[Any, Any]:
+    def run(inputs: Inputs) -> Sequence[Floats]:
         words = {name: value for name, value in inputs.items() if name != "pixel_values"}
         vectors, boxes = pictures.run(["box_vectors", "pred_boxes"], {"pixel_values": inputs["pixel_values"]})
         return vectors @ texts.run(["phrase_vectors"], words)[0].T, boxes
@@ -173,5 +216,5 @@ def _phrases(job: RoleJob, phrases: Sequence[str], padded: int | None) -> Inputs
     return words_of(TextTokenizer(job.source.tokenizer_file(), limit), texts, padded)
 
 
-EXPORTERS = by_type(Exporter(prepare, export, check, CLASSES))
+EXPORTERS = by_type(Exporter(prepare, export, check, CLASSES, runs))
 """transformers' model type to what exports the role from it."""

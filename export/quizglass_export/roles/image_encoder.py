@@ -20,6 +20,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.graphs.card_operators import picture_attention
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import embedded, write_image_encoder
+from quizglass_export.onnx.sample_runs import SampleRuns, encoder_runs
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
 from quizglass_export.roles.shared.entry import FromCheckpoint, OnnxEntry, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
@@ -192,10 +193,16 @@ def pixels(job: RoleJob, part: ImageEncoderPart) -> Feed:
     return inputs
 
 
+def image_encoder_runs(job: RoleJob, spec: OnnxEntry, part: ImageEncoderPart) -> SampleRuns:
+    """Runs of an image encoder's models."""
+    return encoder_runs(job.role, part.model, "image_embeds", pixels(job, part), len(job.samples), spec.accept)
+
+
 def _image_model(job: RoleJob, load: Callable[..., Any]) -> Any:
     kind, rest = CLASSES[job.source.model_type]
     return load(kind, ignore=rest)
 
 
-EXPORTERS = by_type(Exporter(prepare, export, check, {kind: name for kind, (name, _) in CLASSES.items()}))
+_NAMES = {kind: name for kind, (name, _) in CLASSES.items()}
+EXPORTERS = by_type(Exporter(prepare, export, check, _NAMES, image_encoder_runs))
 """transformers' model type to what exports the role from it."""

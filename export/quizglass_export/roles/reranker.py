@@ -16,6 +16,7 @@ from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_cross_encoder
+from quizglass_export.onnx.sample_runs import SampleRuns, scorer_runs
 from quizglass_export.parity import as_array, check_scorer
 from quizglass_export.roles.shared.entry import RELEVANCE_LABELS, Labels, ReadyOnnx, Scorer, TemplateName, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
@@ -25,6 +26,7 @@ from quizglass_export.roles.shared.scorers import (
     check_text_scorer,
     export_text_scorer,
     prepare_text_scorer,
+    text_scorer_runs,
 )
 from quizglass_export.roles.text_encoder import longest, reference_tokenizer, tokenised
 from quizglass_server.roles.reranker import check_labels
@@ -125,8 +127,15 @@ def check_cross_encoder(job: RoleJob, spec: Reranker, part: CrossEncoderPart) ->
     return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches)
 
 
+def cross_encoder_runs(job: RoleJob, spec: Reranker, part: CrossEncoderPart) -> SampleRuns:
+    """Runs of a cross-encoder's models."""
+    pairs = pairs_of(job)
+    feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
+    return scorer_runs(job.role, part.model, feed, len(pairs), spec.accept)
+
+
 EXPORTERS = by_type(
-    Exporter(prepare_scorer, export_text_scorer, check_text_scorer, TEXT_CLASSES),
-    Exporter(prepare_cross_encoder, export_cross_encoder, check_cross_encoder, CLASSES),
+    Exporter(prepare_scorer, export_text_scorer, check_text_scorer, TEXT_CLASSES, text_scorer_runs),
+    Exporter(prepare_cross_encoder, export_cross_encoder, check_cross_encoder, CLASSES, cross_encoder_runs),
 )
 """transformers' model type to what exports the role from it."""

@@ -21,6 +21,7 @@ from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import write_text_encoder
+from quizglass_export.onnx.sample_runs import SampleRuns, encoder_runs
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session
 from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
@@ -108,6 +109,20 @@ def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]
     return [check_vectors(job.role, exported, references * len(job.sizes), job.cosine(spec))]
 
 
+def text_encoder_runs(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> SampleRuns:
+    """Runs of a text encoder's models: every other text is a query."""
+    texts = [
+        part.passage_prefix + sample.passages[0] if index % 2 else part.query_prefix + sample.query
+        for index, sample in enumerate(job.samples)
+    ]
+    feed = tokenised(job, job.path(part.model), part.max_tokens, texts)
+
+    def pool(states: Floats, inputs: Inputs) -> Floats:
+        return pooled(states, inputs["attention_mask"].astype(np.int64), part.pooling)
+
+    return encoder_runs(job.role, part.model, "last_hidden_state", feed, len(texts), spec.accept, pool)
+
+
 def tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tuple[str, str]]) -> Feed:
     """The inputs that a model has, for some of the texts or pairs, as the server makes them."""
     rows = TextTokenizer(job.source.tokenizer_file(), limit).rows(texts)
@@ -170,5 +185,6 @@ def _reference_texts(model: Any, tokenizer: Any, part: TextEncoderPart, texts: l
     return vectors
 
 
-EXPORTERS = by_type(Exporter(prepare, export, check, {kind: name for kind, (name, _) in CLASSES.items()}))
+_NAMES = {kind: name for kind, (name, _) in CLASSES.items()}
+EXPORTERS = by_type(Exporter(prepare, export, check, _NAMES, text_encoder_runs))
 """transformers' model type to what exports the role from it."""

@@ -15,7 +15,6 @@ from quizglass_export.errors import ExportError
 from quizglass_export.gguf.jobs import FILE_TYPES
 from quizglass_export.recipe.schema import Samples
 from quizglass_export.roles.shared.entry import Demands
-from quizglass_export.roles.shared.samples import LazySamples
 from quizglass_lab.starter_bundle.recipe import starter_recipe
 from quizglass_lab.starter_bundle.samples import pocketworld_samples
 from quizglass_lab.starter_bundle.settings import read_settings
@@ -62,10 +61,10 @@ def plan_starter(options: BuildOptions) -> Plan:
         raise ExportError(f"--quantisation {options.file_type!r}: must be one of {', '.join(FILE_TYPES)}")
     Checkpoints.find(options.checkpoints)
     samples = Samples(source="random", count=options.samples, generated=options.generated)
-    drawn = None
+    draw = None
     if options.source == "pocketworld":
         samples = samples.model_copy(update={"source": options.source})  # as reports name it; no recipe can say it
-        drawn = LazySamples(lambda: pocketworld_samples(options.samples))
+        draw = pocketworld_samples
     recipe = starter_recipe(
         options.checkpoints,
         read_settings(options.checkpoints),
@@ -74,7 +73,7 @@ def plan_starter(options: BuildOptions) -> Plan:
         quantisation=options.file_type,
         threads=options.threads,
     )
-    return make_plan(recipe, drawn)
+    return make_plan(recipe, draw)
 
 
 def build(options: BuildOptions, advance: Callable[[str], None] = lambda step: None) -> Bundle:

@@ -18,7 +18,7 @@ pytest.importorskip("optimum")
 
 from quizglass_bundle.files import Bundle
 from quizglass_export import code_digest
-from quizglass_export.assembly import carry_out as carrying
+from quizglass_export.assembly import role_steps
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.directory import fresh_directory
@@ -123,9 +123,9 @@ def test_a_step_depends_on_the_code_that_feeds_and_runs_its_model(
     code = tmp_path / package
     shutil.copytree(getattr(code_digest, package), code)
     monkeypatch.setattr(code_digest, package, code)
-    before = carrying._code()
+    before = role_steps.code()
     (code / file).write_text((code / file).read_text() + "\n# changed\n")
-    assert carrying._code() != before
+    assert role_steps.code() != before
 
 
 KILLED = """

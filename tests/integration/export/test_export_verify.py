@@ -13,7 +13,7 @@ from onnx import numpy_helper
 pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
-from quizglass_export.assembly import carry_out
+from quizglass_export.assembly import role_steps
 from tests.support.bundles.small_build import RECIPE, run, write_recipe
 
 Output = pytest.CaptureFixture[str]
@@ -146,7 +146,7 @@ def test_what_cannot_be_added_is_refused_before_anything_is_exported(
         raise AssertionError("nothing may be exported")
 
     assert run("repack", built / "bundle", "--out", tmp_path / "base", "--drop", drop) == 0
-    monkeypatch.setattr(carry_out, "_export", exported)
+    monkeypatch.setattr(role_steps.RoleSteps, "all", exported)
     arguments = ("--recipe", write_text_recipe(built), "--out", tmp_path / out)
     assert run("add-role", tmp_path / "base", *arguments) == 2
     assert message in capsys.readouterr().err

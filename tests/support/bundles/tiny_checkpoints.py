@@ -267,13 +267,13 @@ def grounding_dino() -> Any:
     return scatter(transformers.GroundingDinoForObjectDetection(config))
 
 
-def owlv2(vocabulary: int = 60) -> Any:
-    """Owlv2ForObjectDetection for 56 x 56 pixels."""
-    small = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+def owlv2(vocabulary: int = 60, width: int = 32) -> Any:
+    """Owlv2ForObjectDetection for 56 x 56 pixels, with layers of this width."""
+    small = {"hidden_size": width, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = transformers.Owlv2Config(
         vision_config={**small, "image_size": 56, "patch_size": 14},
         text_config={**small, "vocab_size": vocabulary, "max_position_embeddings": 16},
-        projection_dim=32,
+        projection_dim=width,
     )
     torch.manual_seed(11)  # some that are drawn have two boxes that are equally likely
     model = transformers.Owlv2ForObjectDetection(config)

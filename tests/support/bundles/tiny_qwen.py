@@ -52,11 +52,11 @@ def write_tokenizer(path: Path) -> Path:
     return path
 
 
-def qwen2_vl(tokenizer: Path) -> Any:
-    """Qwen2VLForConditionalGeneration."""
+def qwen2_vl(tokenizer: Path, **text: Any) -> Any:
+    """Qwen2VLForConditionalGeneration; `text` are keys of its text model's configuration."""
     torch.manual_seed(5)
     config = transformers.Qwen2VLConfig(
-        text_config={**_text(tokenizer), "rope_scaling": _SECTIONS},
+        text_config={**_text(tokenizer), "rope_scaling": _SECTIONS, **text},
         vision_config={"depth": 2, "embed_dim": 64, "hidden_size": 64, "num_heads": 2, "mlp_ratio": 2},
         **_tokens(tokenizer),
     )

@@ -63,6 +63,17 @@ def test_a_recipe_names_speech_servers_by_their_addresses(tmp_path: Path) -> Non
         (HEAD.replace("1\n", "2\n", 1) + "[roles.reader]\n", "format: Input should be 1"),
         (HEAD + '[roles.image_encoder]\ncheckpoint = "x"\nprecision = "fp8"\n', r"roles\.image_encoder\.precision: "),
         (
+            HEAD + '[roles.tagger]\ncheckpoint = "x"\nprecision = "quickest"\n',
+            r"roles\.tagger\.precision: Input should be 'fp32'",
+        ),
+        (
+            HEAD
+            + '[roles.text_encoder]\nmodel = "x"\ntokenizer = "t"\ndimension = 4\nmax_tokens = 8\n'
+            + 'precision = "quickest"\n',
+            r"roles\.text_encoder\.precision: ",
+        ),
+        (HEAD + "[roles.reader]\n[quickest]\nseconds = 0\n", r"quickest\.seconds: Input should be greater than 0"),
+        (
             HEAD + '[roles.planner]\ncheckpoint = "x"\nadapters = [{path = "a", weight = 0}]\n',
             r"roles\.planner\.adapters\.0\.weight: must be a number other than 0",
         ),

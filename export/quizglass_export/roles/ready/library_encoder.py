@@ -11,7 +11,7 @@ from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision
 from quizglass_export.onnx.tracing import write_onnx
-from quizglass_export.roles.image_encoder import LibraryImageEncoder, compare_vectors, pixels
+from quizglass_export.roles.image_encoder import LibraryImageEncoder, compare_vectors, image_encoder_runs, pixels
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 
 
@@ -70,5 +70,5 @@ def _model(job: RoleJob) -> _Flat:
     return _Flat(_source(job).load("")).eval()
 
 
-LIBRARY = Exporter(prepare, export, check, {})
+LIBRARY = Exporter(prepare, export, check, {}, image_encoder_runs)
 """The role's exporter; the architecture is the recipe's."""

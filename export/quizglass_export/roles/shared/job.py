@@ -19,6 +19,7 @@ from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import CARD_PRECISIONS, Check
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
+from quizglass_export.onnx.sample_runs import SampleRuns
 from quizglass_export.roles.shared.entry import Demands, OnnxEntry, Scorer
 from quizglass_export.roles.shared.samples import ParitySample
 from quizglass_server.roles.shared.scorers import scorer_prompt
@@ -196,12 +197,14 @@ class Exporter:
         export: writes the role's files.
         check: compares them with their source.
         classes: transformers' model type to the name of its class; without those that have no checkpoint.
+        runs: what it takes to run its models of several precisions side by side; None: it has one.
     """
 
     prepare: Callable[[RoleJob, Any], None]
     export: Callable[[RoleJob, Any], Exported]
     check: Callable[[RoleJob, Any, Any], list[Check]]
     classes: Mapping[str, str]
+    runs: Callable[[RoleJob, Any, Any], SampleRuns] | None = None
 
 
 def by_type(*exporters: Exporter) -> dict[str, Exporter]:

@@ -137,7 +137,10 @@ def long_passage(samples: Sequence[ParitySample]) -> str:
     return " ".join(" ".join(passage for sample in samples for passage in sample.passages).split()[:_LONG])
 
 
-SOURCES = {"general": general_samples, "random": random_samples}
+SOURCES: dict[str, Callable[[int, int], Sequence[ParitySample]]] = {
+    "general": general_samples,
+    "random": random_samples,
+}
 
 
 class LazySamples(Sequence[ParitySample]):

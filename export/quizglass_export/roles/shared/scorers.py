@@ -29,6 +29,7 @@ from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.graphs.scorer_text import SharingTextScorer
 from quizglass_export.onnx import scorer_file
 from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer, latency
+from quizglass_export.onnx.sample_runs import SampleRuns, scorer_runs
 from quizglass_export.onnx.scorer_file import without_past
 from quizglass_export.onnx.scorer_inputs import scorer_batch
 from quizglass_export.onnx.tracing import write_onnx
@@ -151,6 +152,12 @@ def _check_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer) -> list
     return _compare(job, spec, part, references, prompts.inputs)
 
 
+def vision_scorer_runs(job: RoleJob, spec: Scorer, part: VisionScorer) -> SampleRuns:
+    """Runs of a vision-language scorer's models on pictures of the first size."""
+    prompts = VisionPrompts(job, part)
+    return scorer_runs(job.role, part.model, prompts.inputs, len(prompts.rows), spec.accept, part.rows)
+
+
 class VisionPrompts:
     """The samples as a vision-language scorer reads them; where its prompt shows several pictures, every other one with
     two.
@@ -265,6 +272,13 @@ def check_text_scorer(job: RoleJob, spec: Scorer, part: TextScorer) -> list[Chec
         job.role, path, references, lambda given: packed([rows[i] for i in given]), spec.accept, job.batches, part.rows
     )
     return [*checks, *(replace(check, measure=f"{check.measure}, prompts packed") for check in sharing)]
+
+
+def text_scorer_runs(job: RoleJob, spec: Scorer, part: TextScorer) -> SampleRuns:
+    """Runs of the models of a scorer of texts, on whole prompts."""
+    rows = text_rows(job, part)
+    feed = _feed(rows, job.path(part.model))
+    return scorer_runs(job.role, part.model, feed, len(rows), spec.accept, part.rows)
 
 
 def _sharing(model: Any, labels: Sequence[int]) -> SharingTextScorer:
