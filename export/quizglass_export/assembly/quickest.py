@@ -60,13 +60,11 @@ def choose(steps: RoleSteps, advance: Advance) -> tuple[RoleSteps, dict[str, dic
         made, refused = _candidates(steps, role, advance)
         advance(_comparing(role))
         key = {
-            "code": steps.code,
             "cpu": cpu_name(),
             "how": steps.plan.file.recipe.quickest.model_dump(),
-            "samples": steps.plan.file.recipe.samples.model_dump(),
+            "roles": {name: steps.key(name) for name in made[_YARDSTICK]},
             "refused": refused,
-            "made": {name: [dict(step.digests) for step in group.values()] for name, group in made.items()},
-            "parts": {role: step.result["part"] for role, step in made[_YARDSTICK].items()},
+            "made": {precision: dict(group[role].digests) for precision, group in made.items()},
         }
         measured = partial(_measured, steps, role, made, refused, advance)
         found[role] = steps.work.step(f"{role}.quickest", key, measured).result

@@ -51,7 +51,7 @@ class RoleSteps:
     def run(self, role: str, steps: Mapping[str, Step]) -> Step:
         """Make and compare one role; `steps` has the one whose graph it shares, if it does."""
         plan, name = self.plan, self.plan.step_name(role)
-        key = step_key(plan, role, self.work, self.tokenizers) | {"code": self.code}
+        key = self.key(role)
         if (owner := plan.owners.get(role)) is not None:
             exported = self._shared(role, steps[owner])
         else:
@@ -59,6 +59,10 @@ class RoleSteps:
         compared = {"demands": plan.file.recipe.demands.model_dump(), "files": dict(exported.digests)}
         checked = self.work.step(f"{name}.check", key | compared, partial(self._check, role, exported))
         return replace(exported, result=exported.result | {"checks": checked.result["checks"]})
+
+    def key(self, role: str) -> dict[str, Any]:
+        """All that a role's files depend on, as JSON values."""
+        return step_key(self.plan, role, self.work, self.tokenizers) | {"code": self.code}
 
     def job(self, role: str, folder: Path, samples: tuple[ParitySample, ...] | None = None) -> RoleJob:
         """What a role's exporter works with, below `folder`; samples are the plan's unless others are given."""
