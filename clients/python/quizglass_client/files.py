@@ -16,6 +16,8 @@ TOKEN_VARIABLE = "QUIZGLASS_TOKEN_FILE"  # noqa: S105  # the name of a variable
 LARGEST_PICTURE = 128 << 20
 """Bytes of a picture's file, before it is resized."""
 
+_PIECE = 1 << 20  # bytes
+
 _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -33,6 +35,21 @@ def read_file(path: Path, largest: int) -> bytes:
     if len(content) > largest:
         raise _too_large(path, largest)
     return content
+
+
+def read_pipe(descriptor: int, name: str, largest: int) -> bytes:
+    """All that comes from a pipe, or another descriptor without a size, until its end.
+
+    Raises:
+        OSError: it cannot be read, or more than `largest` bytes came. It names `name`.
+    """
+    pieces, size = list[bytes](), 0
+    while piece := os.read(descriptor, _PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > largest:
+            raise _too_large(Path(name), largest)
+    return b"".join(pieces)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -18,6 +18,7 @@ from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailab
 from quizglass_client.sync import Client
 from quizglass_client.terminal.operations import DEFAULT_URL, OperationsPort, Samples, explained, figures, overview
 from quizglass_client.terminal.output import print_json, say, stdout
+from quizglass_client.terminal.reachable import reason_unreachable
 from quizglass_client.terminal.usage import FAILED, OK, UNAVAILABLE, UsageError
 
 _ANSWERS = {
@@ -29,7 +30,8 @@ _ANSWERS = {
 
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare them."""
-    commands.add("capabilities", capabilities)
+    named = "also name the policies that this bundle cannot serve, with what it lacks for each"
+    commands.add("capabilities", capabilities).add_argument("--all", action="store_true", help=named)
     commands.add("health", health)
     watched = commands.add("top", top)
     watched.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="between two looks (default 2)")
@@ -49,18 +51,48 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
         print_json(found)
         return OK
     table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_row(Text("server", "dim"), Text(plain(found.server_version)))
-    table.add_row(Text("bundle", "dim"), Text(plain(found.bundle)))
+    _add_answers(table, found)
+    _add_roles(table, found)
+    _add_knowledge(table, found)
+    table.add_row(Text("server", "dim"), Text(plain(f"{found.server_version}, bundle {found.bundle}")))
+    for name, value in found.limits.items():
+        table.add_row(Text(name, "dim"), Text(f"{value:,.0f}"))
+    table.add_row(Text("useful_picture_side", "dim"), Text(f"{found.useful_picture_side}"))
+    if arguments.all:
+        for roles, names in _by_lack(found.not_served):
+            table.add_row(Text("not served", "dim"), Text(plain(f"{names}: the bundle has no {roles}"), "dim"))
+    elif found.not_served:
+        count = f"{len(found.not_served)} {'policy' if len(found.not_served) == 1 else 'policies'}"
+        table.add_row(Text("not served", "dim"), Text(f"{count} for want of models; --all names them", "dim"))
+    stdout().print(table)
+    return OK
+
+
+def _add_answers(table: Table, found: Capabilities) -> None:
+    """By which policies questions are answered, how, and in which languages."""
+    table.add_row(Text("policies", "dim"), _policies(found))
+    if found.answers:
+        table.add_row(Text("answers", "dim"), Text(plain(_ANSWERS.get(found.answers, found.answers))))
     if found.languages:
         told = "any" if "*" in found.languages else ", ".join(found.languages)
         table.add_row(Text("languages", "dim"), Text(plain(told)))
-    if found.answers:
-        table.add_row(Text("answers", "dim"), Text(plain(_ANSWERS.get(found.answers, found.answers))))
-    table.add_row(Text("policies", "dim"), _policies(found))
-    for roles, names in _by_lack(found.not_served):
-        table.add_row(Text("not served", "dim"), Text(plain(f"{names}: the bundle has no {roles}"), "dim"))
     for roles, names in _by_lack(found.works_without):
         table.add_row(Text("work without", "dim"), Text(plain(f"{roles}: {names}"), "dim"))
+
+
+def _add_roles(table: Table, found: Capabilities) -> None:
+    """Which models there are, and where they run."""
+    for role in found.roles:
+        state = Text(f"{role.engine}, {role.executor}") if role.ready else Text(f"{role.engine}, not ready", "yellow")
+        table.add_row(Text(plain(role.role), "dim"), state)
+        if role.program:
+            table.add_row("", Text(plain(role.program)))
+        if role.notice:
+            table.add_row("", Text(plain(role.notice), "yellow"))
+
+
+def _add_knowledge(table: Table, found: Capabilities) -> None:
+    """What is looked up and remembered."""
     table.add_row(Text("entries", "dim"), Text(str(found.entries)))
     state = Text(plain(found.knowledge)) if found.knowledge_ready else Text(f"{found.knowledge}, lost", "yellow")
     table.add_row(Text("knowledge", "dim"), state)
@@ -69,19 +101,7 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
         table.add_row(Text(plain(f"source {source.name}"), "dim"), Text(plain(about), "" if source.ready else "yellow"))
         if source.notice:
             table.add_row("", Text(plain(source.notice), "yellow"))
-    for role in found.roles:
-        state = Text(f"{role.engine}, {role.executor}") if role.ready else Text(f"{role.engine}, not ready", "yellow")
-        table.add_row(Text(plain(role.role), "dim"), state)
-        if role.program:
-            table.add_row("", Text(plain(role.program)))
-        if role.notice:
-            table.add_row("", Text(plain(role.notice), "yellow"))
-    for name, value in found.limits.items():
-        table.add_row(Text(name, "dim"), Text(f"{value:,.0f}"))
-    table.add_row(Text("useful_picture_side", "dim"), Text(f"{found.useful_picture_side}"))
     table.add_row(Text("visual memory", "dim"), Text("yes" if found.memory else "no"))
-    stdout().print(table)
-    return OK
 
 
 def _by_lack(lacking: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
@@ -94,7 +114,8 @@ def _by_lack(lacking: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]
 def _policies(found: Capabilities) -> Text:
     if not found.policies:
         return Text("none: questions are refused, searches are answered", "yellow")
-    return Text(plain(", ".join(found.policies)))
+    default, *others = found.policies
+    return Text(plain(", ".join((f"{default} (default)", *others))))
 
 
 def health(client: Client, arguments: argparse.Namespace) -> int:
@@ -106,7 +127,8 @@ def health(client: Client, arguments: argparse.Namespace) -> int:
         stdout().print(Text(f"{client.target} is serving"))
     else:
         trusted = ", behind a certificate that is trusted" if connecting.encrypted(arguments) else ""
-        say(f"{client.target} is not serving; is quizglass-server running there{trusted}?")
+        why = "" if trusted else reason_unreachable(client.target)
+        say(why or f"{client.target} is not serving; is quizglass-server running there{trusted}?")
     return OK if healthy else UNAVAILABLE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -11,16 +12,18 @@ from quizglass.session import SpeechTranscript, TurnUpdate
 from quizglass.text import plain
 from quizglass.values import Decided, Done, EvidenceFound, PlanMade, Queries, QueryRewritten
 from quizglass_client.cli import subcommands
-from quizglass_client.errors import ClientError, refuses_session
+from quizglass_client.errors import ClientError, InvalidRequest, refuses_session
 from quizglass_client.files import check_writable, read_file, write_private
+from quizglass_client.names.kinds import is_picture
 from quizglass_client.session.turns import TurnSaid
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
 from quizglass_client.terminal.explain import print_timeline
+from quizglass_client.terminal.given import exists, picture_given, picture_on_stdin
 from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.terminal.speech import as_line, ask_by_voice
-from quizglass_client.terminal.usage import FAILED, OK, UsageError, picture_file
+from quizglass_client.terminal.usage import FAILED, OK, UsageError
 from quizglass_client.trace.record import FORMATS, Trace
 from quizglass_client.types import AskOptions, Event, PictureLike
 
@@ -33,7 +36,8 @@ _LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the 
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare `ask`."""
     made = commands.add("ask", ask)
-    subcommands.file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG, WebP or HEIC file; "-" for none'))
+    shown = 'JPEG, PNG, WebP or HEIC file; "-": the one on standard input, if one is there; may be left out'
+    subcommands.file(made.add_argument("picture", metavar="PICTURE", help=shown))
     made.add_argument("question", metavar="QUESTION", nargs="*", help="quotes are needed where the shell means ? or *")
     subcommands.scattered(made, "question")
     spoken = "ask what is said in that WAV file, in place of QUESTION"
@@ -70,8 +74,10 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
     if arguments.session is not None:
         check_writable(arguments.session)
     _check_trace(arguments.trace)
-    about, question = picture(arguments.picture), " ".join(arguments.question)
+    _take_question(arguments)
+    about, question = _shown(arguments), " ".join(arguments.question)
     _check_speech(arguments)
+    _check_memory(client, arguments)
     if arguments.say is not None or arguments.speak is not None:
         return _by_voice(arguments, question, about)
     told = list[Event]()  # of a turn that is to be explained
@@ -185,13 +191,56 @@ def _kept(session: Path | None) -> bytes:
     return read_file(session, _LONGEST_SESSION) if session is not None and session.exists() else b""
 
 
-def picture(name: str | None) -> PictureLike | None:
-    """Path of a picture that is there; "-" is none.
+def _take_question(arguments: argparse.Namespace) -> None:
+    """Take a lone argument that can only be a question as one, without a picture."""
+    first = arguments.picture
+    told = " " in first.strip() or first.rstrip().endswith("?")
+    if told and not (arguments.question or arguments.say or exists(first) or is_picture(Path(first))):
+        arguments.picture, arguments.question = None, [first]
+
+
+def _shown(arguments: argparse.Namespace) -> PictureLike | None:
+    """The picture that is asked about; None: none.
+
+    Raises:
+        UsageError: it is not there; the message says what to type.
+    """
+    if arguments.picture is None:
+        return None
+    if arguments.picture != "-":
+        return picture(arguments.picture, _advice(arguments))
+    try:
+        return picture_on_stdin()
+    except InvalidRequest as error:
+        raise UsageError(f'{error.message}; without a picture: quizglass ask "question"') from None
+
+
+def _advice(arguments: argparse.Namespace) -> str:
+    """What to type where the first word is no file."""
+    wanted = 'a picture first, or "-" for none'
+    words = [arguments.picture, *arguments.question]
+    if is_picture(Path(words[0])) or arguments.say is not None:
+        return wanted
+    shown = next((word for word in words if is_picture(Path(word)) and exists(word)), None)
+    asked = " ".join(word for word in words if word != shown)
+    meant = shlex.join(["quizglass", "ask", *([shown] if shown else []), asked])
+    return f"{wanted}. Or type: {meant}" if " " in asked or asked.endswith("?") else wanted
+
+
+def _check_memory(client: Client, arguments: argparse.Namespace) -> None:
+    """Say that a server without a memory neither remembers nor recalls; it answers all the same."""
+    if (arguments.remember or arguments.recall) and not client.capabilities().memory:
+        flag = "--remember" if arguments.remember else "--recall"
+        say(f"{flag} has no effect: this server has no visual memory; it is started with --memory-directory DIR")
+
+
+def picture(name: str | None, wanted: str = 'a picture first, or "-" for none') -> PictureLike | None:
+    """A picture that is there; "-" is none.
 
     Raises:
         UsageError: there is no such file.
     """
-    return None if name is None or name == "-" else picture_file(name, 'a picture first, or "-" for none')
+    return None if name is None or name == "-" else picture_given(name, wanted)
 
 
 def _exchange(text: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.terminal.speech import as_line
 from quizglass_client.terminal.usage import FAILED, OK, UsageError
-from quizglass_client.types import AskOptions, Event
+from quizglass_client.types import AskOptions, Event, PictureLike
 
 _COMMANDS = (
     "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /help   "
@@ -81,8 +81,7 @@ def add_commands(commands: subcommands.Subcommands) -> None:
 
 def chat(client: Client, arguments: argparse.Namespace) -> int:
     """Answer what is typed, line by line, until the end of the input."""
-    for name in arguments.pictures:
-        picture(name)
+    arguments.pictures = [picture(name) for name in arguments.pictures]  # a pipe is read once
     return asyncio.run(_chat(arguments))
 
 
@@ -105,8 +104,8 @@ async def _chat(arguments: argparse.Namespace) -> int:
         talk = _Talk(session, arguments)
         news = asyncio.create_task(talk.tell_news())
         try:
-            for name in arguments.pictures:
-                await talk.show(name)
+            for shown in arguments.pictures:
+                await talk.show(shown)
             if arguments.voice:
                 await talk.converse()
                 return FAILED if talk.failed else OK
@@ -166,10 +165,10 @@ class _Talk:
         finally:
             speaker.close()
 
-    async def show(self, name: str) -> None:
+    async def show(self, shown: PictureLike | None) -> None:
         """Send a picture, which the next question is about."""
-        if (path := picture(name)) is not None:
-            self._frame = await self._session.show(path)
+        if shown is not None:
+            self._frame = await self._session.show(shown)
 
     async def take(self, line: str) -> None:
         """One line that was typed."""
@@ -177,7 +176,7 @@ class _Talk:
             case []:
                 return
             case ["/show", name]:
-                await self.show(name)
+                await self.show(picture(name))
             case ["/device", state]:
                 await self._device(state)
             case ["/help"]:

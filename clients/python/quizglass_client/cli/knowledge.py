@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields as fields_of
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
+from posixpath import splitext
 
 from rich.table import Table
 from rich.text import Text
@@ -24,9 +26,10 @@ from quizglass_client.names.kinds import is_picture, same_name
 from quizglass_client.notes import photo_id
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import NOTHING_STORED
+from quizglass_client.terminal.given import picture_given
 from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import evidence_table
-from quizglass_client.terminal.usage import FAILED, OK, UsageError, picture_file
+from quizglass_client.terminal.usage import FAILED, OK, UsageError
 from quizglass_client.types import Entry, EntryFields
 
 _MOST_MEANT, _MOST_LOOKED_AT = 3, 10_000
@@ -85,7 +88,7 @@ def _add_add(commands: subcommands.Subcommands) -> None:
 def add(client: Client, arguments: argparse.Namespace) -> int:
     """Add one entry, or change it."""
     given = typed(arguments.things, arguments.text)
-    pictures = (*given.pictures, *(picture_file(name) for name in arguments.picture))
+    pictures = (*given.pictures, *(picture_given(name) for name in arguments.picture))
     fields: EntryFields = {
         "caption": arguments.caption,
         "kind": arguments.kind,
@@ -149,7 +152,7 @@ def search(client: Client, arguments: argparse.Namespace) -> int:
     )
     found = client.search(
         arguments.text,
-        [picture_file(name) for name in arguments.picture],
+        [picture_given(name) for name in arguments.picture],
         arguments.limit,
         filter=wanted,
         per_entry=arguments.per_entry,
@@ -231,10 +234,25 @@ def _written_otherwise(name: str) -> tuple[str, ...]:
 
 
 def _like(client: Client, name: str) -> Iterator[Entry]:
-    """Entries whose id, title or source has a name in it, of the first that there are."""
+    """Entries whose id, title or source has a name in it, of the first that there are; then those of its file.
+
+    Ids are paths within the folder that was imported, and people type what their shell completes, or a picture's name.
+    """
+    parts = Path(name).parts
+    ends = [_bare("/".join(parts[first:])) for first in range(len(parts))]
+    of_file = list[tuple[int, Entry]]()
     for entry in islice(client.list_entries(), _MOST_LOOKED_AT):
-        if any(same_name(name) in same_name(said) for said in (entry.id, entry.title, entry.source)):
+        said = (entry.id, entry.title, entry.source)
+        if any(same_name(name) in same_name(text) for text in said):
             yield entry
+        elif (end := next((end for end in ends if end in map(_bare, said)), None)) is not None:
+            of_file.append((ends.index(end), entry))
+    yield from (entry for _, entry in sorted(of_file, key=itemgetter(0)))  # the longest part of the path first
+
+
+def _bare(name: str) -> str:
+    """A name without the ending of a file, as it is compared."""
+    return same_name(splitext(name)[0])
 
 
 def delete(client: Client, arguments: argparse.Namespace) -> int:

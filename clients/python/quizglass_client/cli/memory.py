@@ -17,8 +17,9 @@ from quizglass.values import Sighting
 from quizglass_client.cli import subcommands
 from quizglass_client.pictures import encode
 from quizglass_client.sync import Client
+from quizglass_client.terminal.given import picture_given
 from quizglass_client.terminal.output import print_json, say, stdout
-from quizglass_client.terminal.usage import OK, UsageError, picture_file
+from quizglass_client.terminal.usage import OK, UsageError
 
 _AGO = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -56,7 +57,7 @@ def _add_sightings(made: argparse.ArgumentParser) -> None:
 
 def search(client: Client, arguments: argparse.Namespace) -> int:
     """Search by picture, by text, or for the latest; save small pictures if asked to."""
-    picture = None if arguments.picture is None else picture_file(arguments.picture)
+    picture = None if arguments.picture is None else picture_given(arguments.picture)
     if picture is not None and arguments.text:
         raise UsageError("give a picture or --text, not both")
     found = client.memory.search(
@@ -160,7 +161,7 @@ def _frame(client: Client, given: str) -> bytes:
         return b""
     if _SHA256.fullmatch(given):
         return bytes.fromhex(given)
-    return hashlib.sha256(encode(picture_file(given), client.capabilities().useful_picture_side)).digest()
+    return hashlib.sha256(encode(picture_given(given), client.capabilities().useful_picture_side)).digest()
 
 
 def _save(client: Client, found: Sequence[Sighting], folder: Path) -> None:

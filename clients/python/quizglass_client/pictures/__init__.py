@@ -104,6 +104,21 @@ def cut_out(encoded: bytes, region: Region, side: int = 0) -> bytes:
     return decoding.to_jpeg(part, part.size, side)
 
 
+def checked(raw: bytes, name: str, field: str = "picture") -> bytes:
+    """Bytes that did not come from a file, if they are a picture: no other content leaves this machine.
+
+    Raises:
+        InvalidRequest: they are none. It names `field` and `name`.
+    """
+    with _refusing(field, Path(name)):
+        try:
+            read_header(raw)
+        except BadPicture:
+            if not _is_taken(raw) and _converted(raw, 0) is None:
+                raise _NoPicture(f"is no picture; give {_READ}") from None
+    return raw
+
+
 def is_ready(encoded: bytes, side: int) -> bool:
     """Whether this is a JPEG that `encode` would hand on untouched: known from its header, in microseconds."""
     try:

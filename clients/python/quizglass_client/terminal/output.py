@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -16,9 +17,12 @@ from quizglass.convert import event_name
 from quizglass.text import plain
 from quizglass.values import TurnEvent
 from quizglass_client import errors
+from quizglass_client.terminal.reachable import reason_unreachable
 from quizglass_client.terminal.usage import FAILED, UNAVAILABLE
 from quizglass_client.types import Event
 
+_PIPED_WIDTH = 240
+"""Columns of a table in a pipe: a row of evidence with its text of 160 characters is one line."""
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 _PLACE = frozenset(field.name for field in dataclasses.fields(TurnEvent))
@@ -92,6 +96,9 @@ def report(error: errors.ClientError, server: str, *, budgeted: bool = False, tl
         tls: whether the connection is encrypted.
     """
     lost = isinstance(error, errors.ServerUnavailable) and not error.reason
+    if lost and not tls and (why := reason_unreachable(server)):
+        say(why)
+        return UNAVAILABLE
     advice = _advice(error, budgeted)
     # Of a lost connection gRPC tells more about itself than about what happened; of a certificate, it tells what.
     say("; ".join(part for part in (f"no answer from {server}" if lost and not tls else error.message, advice) if part))
@@ -118,5 +125,6 @@ def _advice(error: errors.ClientError, budgeted: bool) -> str:
 
 
 def stdout() -> Console:
-    """Console for results. Text that is piped is never cut to a terminal's width."""
-    return Console(file=sys.stdout, highlight=False)
+    """Console for results. Text that is piped is never cut to a terminal's width, and tables have room for theirs."""
+    piped = sys.stdout is not None and not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(file=sys.stdout, highlight=False, width=_PIPED_WIDTH if piped else None)

@@ -96,7 +96,7 @@ class TurnView:
                 self._line("query", Text.assemble(plain(query.text), (how, "dim")))
             case EvidenceFound(items):
                 self.interrupt()
-                self._console.print(Padding(evidence_table(items), (0, 0, 0, _LABEL_WIDTH)))
+                self._console.print(Padding(evidence_table(items), (0, 0, 0, _LABEL_WIDTH), expand=False))
             case AnswerDelta(text):
                 self._stream(text)
             case Verdict() as verdict:
