@@ -163,6 +163,7 @@ class Citation:
     evidence_id: str
     entry_id: str
     title: str
+    """Of the entry; "Words in the picture" where that is where the answer stands."""
     start: int
     """First character of the answer, in code points."""
     end: int

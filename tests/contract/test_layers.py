@@ -72,7 +72,7 @@ LAYERS = {
     "knowledge.sources": (
         "config decoding.markup domain engines.generator errors knowledge.content knowledge.milvus observe scheduling"
     ),
-    "steps.language": "",
+    "steps.language": "domain",
     "steps": "domain errors roles scheduling steps.language",
     "steps.lookup": "domain errors knowledge.sources roles scheduling steps steps.language",
     "assistant.turn": (

@@ -14,7 +14,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.intents import Intent
-from quizglass_server.steps.language.wording import shares_name, shares_part, words
+from quizglass_server.steps.language.wording import shares_name, shares_part, starts_with, words
 from quizglass_server.steps.quoting import LONGEST_ANSWER, beginning_of
 
 REPLIES = {
@@ -34,6 +34,7 @@ _OF_A_KIND = (Intent.KIND, Intent.WHICH)
 """Which may be said by words in the picture, too: "Which tea is this?" of a packet in front of something else."""
 _BEGINS_WITH_VOWEL = re.compile(r"(?!uni(?!n|m)|us[ae]|eu|one\b|ukulele|ewer)[aeiou]|hour|heir|honou?r|honest")
 """As it is spoken: "a unicycle", "an hourglass"."""
+_ARTICLES = ("a", "an", "the")
 _POSSESSIVE = re.compile(r"\w(?:['\u2019]s|s['\u2019])(?:\s|$)", re.IGNORECASE)
 
 
@@ -109,7 +110,15 @@ def _beginning(intent: Intent, own: Evidence, question: str) -> str:
     if intent is Intent.WHICH and {word.key for word in words(question)} & {word.key for word in words(own.title)}:
         return ""
     first = beginning_of(own, 0)
-    return f"{own.title}: {first}" if first and len(first.split()) < LONGEST_ANSWER else ""
+    if not first or len(first.split()) >= LONGEST_ANSWER:
+        return ""
+    return first if _begins_with(first, own.title) else f"{own.title}: {first}"
+
+
+def _begins_with(text: str, title: str) -> bool:
+    """Whether a text begins with a title, with or without an article: in front of it the title would be a double."""
+    said = words(text)
+    return any(starts_with(said[left_out:], words(title)) for left_out in range(1 + (said[0].key in _ARTICLES)))
 
 
 def _with_article(noun: str) -> str:

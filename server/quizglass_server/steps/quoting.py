@@ -14,14 +14,13 @@ from itertools import islice
 import numpy as np
 
 from quizglass.values import Citation, Origin
+from quizglass_server.domain.sentence_ends import MONTH, cut
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
-from quizglass_server.steps.language import english
 from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
 from quizglass_server.steps.language.naming import is_about_another
 from quizglass_server.steps.language.pronouns import may_point
-from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import shares_name, shares_part, stands_in, words
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import shortened, texts
@@ -35,19 +34,7 @@ _SURE, _NEAR, _MAY = 0.9, 0.6, 0.2
 Beside one of less, from the third on: it may be the one that answers."""
 _LIKELIER = 4.0
 """Odds of a sentence that answers likelier than the reranker says; chosen as the line of docs/everyday.md is."""
-_ABBREVIATED = re.compile(
-    r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in"
-    r"|[Tt]el|vol|Jr|Sr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
-)
-_DOTTED = re.compile(r"\b(?:[a-z]\.){2,}$")
-"""Abbreviations such as "a.m.", which end a sentence where no small letter follows."""
-_MONTH = (
-    rf"(?:{'|'.join(english.MONTHS.split())}"
-    r"|januar|februar|märz|mai|juni|juli|oktober|dezember)\b"
-)
-_DATED = re.compile(_MONTH, re.IGNORECASE)
-_DAY = re.compile(r"(?:^|[\s(])\d{1,2}\.$")
-_MARKS = re.compile(rf"^(?:[-*+•–]|\d{{1,2}}[.)](?!\s+{_MONTH}))\s+", re.IGNORECASE)
+_MARKS = re.compile(rf"^(?:[-*+•–]|\d{{1,2}}[.)](?!\s+{MONTH}))\s+", re.IGNORECASE)
 """Before the items of a list; "24. Dezember" is a day."""
 _HAS_WORD = re.compile(r"\w")
 _ENDS = (".", "!", "?", "…", ";", ":", ",", ")", '"', "”", "’", "'")
@@ -64,13 +51,13 @@ class NoteSentence:
     score: float = 0.0
     """How well it answers, 0 to 1."""
     heading: str = ""
-    """What it stands under, where its evidence has no title."""
+    """What it stands under, besides the title of its evidence."""
 
     @property
     def titled(self) -> str:
-        """As it is weighed: with the title of its subject, or its heading unless that says no more."""
-        heading = self.evidence.title or self.heading
-        return f"{heading}: {self.text}" if heading and heading != self.text else self.text
+        """As it is weighed: with the title of its subject and its heading, unless these say no more."""
+        above = (each for each in (self.evidence.title, self.heading) if each and each != self.text)
+        return ": ".join((*above, self.text))
 
 
 def asks_in_words(question: str) -> bool:
@@ -82,8 +69,10 @@ def sentences_of(evidence: Sequence[Evidence]) -> list[NoteSentence]:
     """The sentences of pieces of evidence, each once, in order; at most `MOST_SENTENCES`."""
     found: dict[tuple[str, str], NoteSentence] = {}
     for item in evidence:
-        for place, text in enumerate(_split(_untitled(item.text, item.title))):
-            found.setdefault((item.entry_id, text), NoteSentence(item, text, place))
+        heading, said = _parted(item)
+        for place, text in enumerate(_split(said)):
+            sentence = NoteSentence(item, text, place, heading="" if place else heading)
+            found.setdefault((item.entry_id, text), sentence)
     return list(found.values())[:MOST_SENTENCES]
 
 
@@ -144,33 +133,36 @@ def rested_on(answer: str, citations: Sequence[Citation], evidence: Sequence[Evi
 
 def _untitled(text: str, title: str) -> str:
     """A passage without its entry's title, which passages under a heading begin with."""
-    beginning = f"{title}: "
-    while title and text.startswith(beginning):
-        text = text[len(beginning) :]
+    beginning = f"{title}:"
+    while title and text.startswith(beginning) and text[len(beginning) :][:1].isspace():
+        text = text[len(beginning) :].lstrip()
     return text
 
 
+def _parted(item: Evidence) -> tuple[str, str]:
+    """The headings that a passage begins with, and what it says under them; nothing but the latter where it has none.
+
+    A quote is what a person wrote under a heading. The reranker reads it with the first sentence, as it learned to.
+    """
+    text = _untitled(item.text, item.title)
+    heading, _, said = text.partition("\n")
+    if heading.rstrip().endswith(":") and _HAS_WORD.search(said):
+        return heading.rstrip().removesuffix(":"), said
+    return "", text
+
+
 def _split(text: str) -> Iterator[str]:
-    """Sentences without marks of lists; one goes on that ends in an abbreviation, or asks what the next one answers."""
+    """Sentences without marks of lists; one that asks stands with what answers it."""
     for line in text.splitlines():
         begun = ""
-        for _, piece in sentences(_MARKS.sub("", line.strip())):
+        for piece in cut(_MARKS.sub("", line.strip()), semicolons=True):
             piece = piece.strip()
-            if begun and not _goes_on(begun, piece):
+            if begun and not begun.endswith("?"):
                 yield begun
                 begun = ""
             begun = f"{begun} {piece}".strip() if _HAS_WORD.search(f"{begun}{piece}") else ""
         if begun:
             yield begun
-
-
-def _goes_on(begun: str, following: str) -> bool:
-    """Whether what follows belongs to the sentence before it: "Mrs. | Kessler", "9 a.m. | only", "Ill? | Ring us",
-    "On steel... | no, alloy", "Am 24. | Dezember"."""
-    if begun.endswith("?") or _ABBREVIATED.search(begun) or (_DAY.search(begun) and _DATED.match(following)):
-        return True
-    left_open = begun.endswith(("...", "…")) or _DOTTED.search(begun) is not None
-    return left_open and following[:1].islower()
 
 
 def _told(scores: list[float] | None, question: str, found: Sequence[NoteSentence]) -> Telling:
@@ -266,7 +258,7 @@ def _follows(one: NoteSentence, other: NoteSentence) -> bool:
 def beginning_of(evidence: Evidence, most: int = LONGEST_ANSWER) -> str:
     """How a passage begins: its first sentence, and the following ones as far as they have `most` words together."""
     taken: list[str] = []
-    for sentence in _split(_untitled(evidence.text, evidence.title)):
+    for sentence in _split(_parted(evidence)[1]):
         if taken and len(" ".join((*taken, sentence)).split()) > most:
             break
         taken.append(sentence)

@@ -34,6 +34,8 @@ _NO_NAMES = frozenset(
     """a an the it its it's this that these those he she his her they their there is was are were in on at by from to
     of for and or but as with yes no i we you""".split()  # noqa: SIM905, a list of words reads better
 )
+READ_IN_PICTURE = "Words in the picture"
+"""What citations of printed words are called, which have no title."""
 _ORDER = {Origin.TEXT_SEARCH: 0, Origin.IMAGE_SEARCH: 1, Origin.MEMORY: 2, Origin.READ_TEXT: 3}
 
 
@@ -106,6 +108,8 @@ def _supported(
     if calculations:
         cited = _calculated(answer, calculations, sources, question)
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
+    if quoted and (read := _read(answer, spoken, sources)):
+        return Support(VerdictOutcome.SUPPORTED, (read,))
     counted = numbers(answer)  # "5" is not what "5 million" says, nor "-5"
     denied = denies(question) or denies(answer)
     asked = asks(question, answer)
@@ -115,23 +119,44 @@ def _supported(
         return Support(VerdictOutcome.SUPPORTED, (whole,))
     if quoted and (parts := _quoted(answer, sources)):
         return Support(VerdictOutcome.SUPPORTED, parts)
+    if quoted and (repeated := _repeated(answer, sources)):
+        return Support(outcome, repeated)
     if parts := _stated(answer, sources, asked, denied=denied):
         return Support(VerdictOutcome.SUPPORTED, parts)
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
 
 
+def _read(answer: str, spoken: Sequence[Word], sources: Sequence[Source]) -> Citation | None:
+    """The whole of a quote of words in the picture, of which any run is one: signs have lines, and seldom sentences.
+
+    None where a note has these words, too, or they stand in no picture.
+    """
+    if not spoken or any(stands_in(spoken, source.words) for source in sources if not source.printed):
+        return None
+    cited = _standing(spoken, [source for source in sources if source.printed])
+    return None if cited is None else replace(cited, start=0, end=len(answer))
+
+
+def _repeated(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
+    """Words in the picture as a whole, where a reply repeats them behind others: "It says: SALE"."""
+    begins = ((source, answer.find(source.item.text)) for source in sources if source.printed and source.item.text)
+    return tuple(_cited(source, at, at + len(source.item.text)) for source, at in begins if at >= 0)
+
+
 def _quoted(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
     """Each sentence of a quote with its source; none where a word is of none.
 
-    They are cut as they were for the quote: a row of a table ("part: socket; value: AM2") states no clause.
+    They are cut as they were for the quote: a row of a table ("part: socket; value: AM2") states no clause. The
+    title in front of the first one belongs to it.
     """
     spoken, cited = words(answer), dict[int, Citation]()
     for source in sources:
         for sentence in sentences_of([source.item]):
             text = sentence.text.removesuffix(";")  # as it ends an answer
             start = answer.find(text)
-            within = [word for word in spoken if start <= word.start and word.end <= start + len(text)]
+            begin = 0 if answer[: max(start, 0)] == f"{source.item.title}: " else start
+            within = [word for word in spoken if begin <= word.start and word.end <= start + len(text)]
             if start >= 0 and within and not any(word.start in cited for word in within):
                 cited |= dict.fromkeys((word.start for word in within), _cite(source, within[0], within[-1]))
     return tuple(dict.fromkeys(cited[at] for at in sorted(cited))) if len(cited) == len(spoken) else ()
@@ -197,8 +222,7 @@ def _calculated(
         for operand in calculation.operands:
             source = next((source for source in sources if source.has(operand)), None)
             if source is not None:
-                item = source.item
-                citations.append(Citation(item.id, item.entry_id, item.title, start, end, item.source))
+                citations.append(_cited(source, start, end))
             elif operand.name or meaning(operand.number) not in asked:
                 return None
     for run in _named_runs(words(answer)):
@@ -277,5 +301,10 @@ def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
 
 
 def _cite(source: Source, first: Word, last: Word, start: int = 0) -> Citation:
+    return _cited(source, start + first.start, start + last.end)
+
+
+def _cited(source: Source, start: int, end: int) -> Citation:
     item = source.item
-    return Citation(item.id, item.entry_id, item.title, start + first.start, start + last.end, item.source)
+    title = item.title or (READ_IN_PICTURE if source.printed else "")
+    return Citation(item.id, item.entry_id, title, start, end, item.source)

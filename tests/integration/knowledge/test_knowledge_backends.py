@@ -83,6 +83,13 @@ async def test_what_is_added_replaced_and_deleted_is_seen_by_the_next_search(kno
             await call
 
 
+async def test_notes_of_one_fact_a_line_are_found_line_by_line(knowledge_store) -> None:
+    text = "battery: one PX625\nlens 50mm f/1.4\ndo not lend to Felix"
+    await knowledge_store.add(stream([pictured("a", text=text)]))
+    (found,) = await knowledge_store.search_texts(None, 5, "Felix", WORDS)
+    assert found.text.splitlines() == text.splitlines()
+
+
 async def test_of_two_entries_of_one_id_in_a_stream_the_later_stays(knowledge_store) -> None:
     report = await knowledge_store.add(stream([pictured("a", text="First."), pictured("a", text="Second.")]))
     assert (report.added, knowledge_store.count()) == (2, 1)

@@ -174,6 +174,6 @@ async def test_long_markup_comes_through_the_import_and_is_found(tmp_path: Path)
     report = await base.add(stream([pictured("a", text=text, text_format="markdown"), pictured("b", text="B.")]))
     assert (report.added, report.refused) == (2, [])
     assert (await base.search_texts(None, 1, "sentence about Velmora", KEYWORDS))[0].text.startswith(
-        "Velmora: A sentence"
+        "Velmora:\nA sentence"
     )
     await base.close()

@@ -120,6 +120,16 @@ async def test_a_source_that_is_an_address_is_what_a_citation_names(client, serv
     assert answer.choices[0].message.annotations[0].url_citation.url == "https://example.org/e"
 
 
+async def test_words_in_the_picture_are_cited_by_a_heading_and_a_name_of_their_own(client, served):
+    read = domain.Evidence("1", values.Origin.READ_TEXT, "", "", "Open 9 am - 8 pm", used=True)
+    cited = values.Citation("1", "", "Words in the picture", 0, 16)
+    done = values.Done(read.text, values.FinishReason.COMPLETE, citations=(cited,))
+    served.stage.assistant.script = says(values.EvidenceFound((read,)), values.AnswerDelta(read.text), done)
+    answer = await client.chat.completions.create(model="both", messages=[user("When does it close?")])
+    citation = answer.choices[0].message.annotations[0].url_citation
+    assert (citation.title, citation.url) == ("Words in the picture", "urn:quizglass:picture")
+
+
 def checked(outcome, text="No", **notes):
     return [
         values.AnswerDelta(text),

@@ -219,6 +219,7 @@ async def test_without_a_line_for_sentences_their_words_alone_decide() -> None:
     [
         ("A roadster of 1968.", 0.0, "Velmora: A roadster of 1968."),
         ("The Velmora is a roadster.", 0.0, "The Velmora is a roadster."),
+        ("Data:\nA roadster of 1968.", 0.0, "Velmora: A roadster of 1968."),
     ],
 )
 async def test_which_of_a_kind_it_is_is_its_name_and_what_its_text_says(text: str, accept: float, told: str) -> None:
@@ -244,6 +245,22 @@ async def test_a_kind_that_no_sentence_clearly_says_is_the_name_and_how_the_text
     world.models.sees = False
     world.knowledge.chunks = [ChunkHit(VELMORA, "A roadster of 1968. It won twice.", 0.9)]
     assert done(await world.ask(turn(question))).answer == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{VELMORA.title}\n=======\nIt won twice.", VELMORA.title),
+        (f"The {VELMORA.title} won twice. It is red.", f"The {VELMORA.title} won twice."),
+    ],
+)
+async def test_a_title_is_not_told_twice(text: str, told: str) -> None:
+    world = World(quote_accept=1.0, answers=Answers.QUOTE)
+    world.models.sees = False
+    world.knowledge.chunks = [ChunkHit(VELMORA, text, 0.9)]
+    events = await world.ask(turn("What kind of car is this?"))
+    assert done(events).answer == told
+    assert len(done(events).citations) == 1
 
 
 @pytest.mark.parametrize(

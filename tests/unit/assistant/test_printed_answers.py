@@ -40,6 +40,15 @@ async def test_of_many_words_the_line_is_quoted() -> None:
     assert done(events).answer == "Plum cake 3.10"
 
 
+async def test_a_quoted_line_is_confirmed_by_the_words_that_were_read_and_cited_whole() -> None:
+    lines = [*SIGN, "Rye loaf 4.20", "Open 9 am - 8 pm in summer", "Rolls 0.45 each", "Plum cake"]
+    events = await world_of(lines, {": Open 9 am": 0.8}).ask(turn("When does it close?"), "quote")
+    assert done(events).answer == "Open 9 am - 8 pm in summer"
+    (verdict,) = of(Verdict, events)
+    assert verdict.outcome is VerdictOutcome.SUPPORTED
+    assert [(c.start, c.end, c.title) for c in done(events).citations] == [(0, 26, "Words in the picture")]
+
+
 async def test_a_note_that_answers_better_is_quoted() -> None:
     world = world_of(SIGN, {"BAKERY": 0.2, "45 crowns": 0.99})
     events = await world.ask(turn("What does it cost?"), "quote")

@@ -1,5 +1,6 @@
 """How entries are cut into searchable spans."""
 
+from textwrap import fill
 from time import thread_time
 
 import pytest
@@ -20,7 +21,7 @@ def sentence(number: int, length: int) -> str:
 
 def test_each_paragraph_is_a_chunk_on_one_line() -> None:
     first, second = sentence(1, 20), sentence(2, 30)
-    assert list(chunk_text(f"{first}\n\n{second.replace(' ', chr(10), 3)}\n \n\n", words)) == [first, second]
+    assert list(chunk_text(f"{first}\n\n{fill(second, 60)}\n \n\n", words)) == [first, second]
 
 
 def test_the_items_of_a_list_stay_on_lines_of_their_own() -> None:
@@ -31,6 +32,58 @@ def test_the_items_of_a_list_stay_on_lines_of_their_own() -> None:
 def test_facts_that_were_written_on_lines_of_their_own_stay_there() -> None:
     text = "Born 9 February\nMilk: 2 litres, three times a day and never cold\nMarit does the evening bottle"
     assert list(chunk_text(text, words)) == [text]
+
+
+def test_notes_of_one_fact_a_line_stay_apart_whatever_they_begin_with() -> None:
+    camera = """Canon F-1, 35 mm
+Dad's. He bought it in 1976 in Hong Kong for 280 dollars, took it to Nepal in 1981.
+battery: one PX625 (1.35 V) - not made any more, use a Wein cell
+lens 50mm f/1.4
+film in it right now: Ilford HP5, 12 shots taken
+light meter reads half a stop too high
+do not lend to Felix"""
+    compost = (
+        "GREY COMPOSTER\nno meat no citrus no bread!!\nturn it every 6-8 wks\nemptied: march + october\nlid must be on"
+    )
+    labels = "\n".join(
+        f"part {letter}: {number} pieces that are kept in the box" for number, letter in enumerate("abc")
+    )
+    for text in (camera, compost, labels, "milk\neggs\nbread"):
+        assert list(chunk_text(text, words)) == [text]
+
+
+@pytest.mark.parametrize("text_format", ["", "markdown"])
+def test_notes_of_one_fact_a_line_are_found_line_by_line_in_any_format(text_format: str) -> None:
+    text = "Lent to Felix until May\nbattery: one PX625\nlens 50mm f/1.4"
+    assert chunk_entry(Entry("v", "Camera", text=text, text_format=text_format), words) == [text]
+
+
+@pytest.mark.parametrize("width", [40, 64, 72, 100, 140])
+@pytest.mark.parametrize("text_format", ["", "markdown"])
+def test_wrapped_prose_is_on_one_line_however_wide_it_is(width: int, text_format: str) -> None:
+    prose = (
+        "The beguinage was founded in the early 13th century, and it is a world heritage site since 1998; today it "
+        "belongs to the university, and students and visiting academics live in it. The room that we had cost 85 "
+        "euros a night without breakfast, which we had at a bakery down the road."
+    )
+    wrapped = fill(prose, width)
+    assert chunk_entry(Entry("v", "V", text=wrapped, text_format=text_format), words) == [prose]
+
+
+def test_a_line_above_wrapped_prose_stays_above_it() -> None:
+    prose = "Water it every three weeks in summer and never let it stand in the water, which rots the roots of it."
+    assert list(chunk_text(f"Watering\n{fill(prose, 60)}", words)) == [f"Watering\n{prose}"]
+
+
+def test_short_paragraphs_stay_on_lines_of_their_own() -> None:
+    assert list(chunk_text("Key at Anna's\n\nCode 4711", words)) == ["Key at Anna's\nCode 4711"]
+
+
+def test_a_long_passage_is_cut_behind_no_abbreviation() -> None:
+    text = " ".join(f"Part {number} is in box no. {number} of Mr. J. R. Hartley since Oct. 5." for number in range(40))
+    chunks = list(chunk_text(text, words))
+    assert len(chunks) > 3
+    assert all(chunk.startswith("Part ") and chunk.endswith("since Oct. 5.") for chunk in chunks)
 
 
 def test_a_wrapped_paragraph_is_on_one_line() -> None:
@@ -47,7 +100,7 @@ def test_a_long_list_is_cut_between_its_items() -> None:
 
 def test_a_heading_joins_the_paragraph_after_it() -> None:
     body = sentence(1, 20)
-    assert list(chunk_text(f"History\n\n{body}", words)) == [f"History {body}"]
+    assert list(chunk_text(f"History\n\n{body}", words)) == [f"History\n{body}"]
 
 
 def test_a_heading_at_the_end_is_kept() -> None:

@@ -58,6 +58,43 @@ def test_a_unit_behind_a_number_ends_a_sentence() -> None:
     ]
 
 
+def test_a_number_or_a_name_stands_with_the_abbreviation_before_it() -> None:
+    assert said("Comes out in Advent. Box is no. 4 in the attic. No. It is in the cellar.") == [
+        "Comes out in Advent.",
+        "Box is no. 4 in the attic.",
+        "No.",
+        "It is in the cellar.",
+    ]
+    assert said("It is in Str. 14.\nMr. J. R. Hartley serviced it on Oct. 5 2024.") == [
+        "It is in Str. 14.",
+        "Mr. J. R. Hartley serviced it on Oct. 5 2024.",
+    ]
+
+
+def test_headings_are_quoted_with_nothing_under_them_and_weighed_with_the_first_sentence() -> None:
+    under = note("Board: History:\n- 2021: capacitor replaced by Tobias\n- 2024: fuse blown", "Board")
+    first, second = sentences_of([under])
+    assert (first.text, first.titled) == (
+        "2021: capacitor replaced by Tobias",
+        "Board: History: 2021: capacitor replaced by Tobias",
+    )
+    assert (second.text, second.titled) == ("2024: fuse blown", "Board: 2024: fuse blown")
+    assert beginning_of(under) == "2021: capacitor replaced by Tobias; 2024: fuse blown"
+    assert said("Board:\nMade in 2019.", "Board") == ["Made in 2019."]
+    assert said("Kept in:\n") == ["Kept in:"]
+
+
+def test_passages_that_were_stored_with_headings_on_the_same_line_are_quoted_as_before() -> None:
+    assert said("Board: History: Made in 2019. Sold.", "Board") == ["History: Made in 2019.", "Sold."]
+
+
+@given(st.lists(st.sampled_from(["no.", "Mr.", "Hartley", "Oct.", "It", "rots.", "Ill?", "(see", "p.", "end.)"])))
+def test_joined_the_sentences_of_a_line_are_the_line(parts: list[str]) -> None:
+    numbered = [f"{part} {number}" for number, part in enumerate(parts)]  # none is there twice: such are weighed once
+    line = " ".join(["It", *numbered])
+    assert " ".join(said(line, "")[:32]) == line or len(numbered) > 16
+
+
 def test_a_question_stands_with_what_answers_it() -> None:
     assert said("Code 4711. Damaged? Facility desk, extension 4410. Ill? Ring before eight.") == [
         "Code 4711.",

@@ -476,6 +476,44 @@ def test_a_clause_that_nothing_states_ends_the_check(monkeypatch: pytest.MonkeyP
     assert len(compared) == 2  # with its one sentence and its title
 
 
+SIGN = Evidence("6", Origin.READ_TEXT, "", "", "POOL RULES Open 9 am - 8 pm No diving 12 €", used=True)
+
+
+@pytest.mark.parametrize("answer", ["Open 9 am - 8 pm", "No diving", "12 €", "8 pm No diving 12 €", SIGN.text])
+def test_a_quote_of_words_in_the_picture_is_confirmed_by_them_and_cited_whole(answer: str) -> None:
+    support = verify(answer, [COSTS, SIGN], question="When does it close?", quoted=True)
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    (citation,) = support.citations
+    assert (citation.evidence_id, citation.title) == ("6", "Words in the picture")
+    assert answer[citation.start : citation.end] == answer
+
+
+def test_a_quote_that_no_picture_has_is_not_confirmed() -> None:
+    assert verify("Open 9 am - 6 pm", [SIGN], quoted=True).outcome is VerdictOutcome.UNCHECKED
+    assert verify("Shut on Mondays", [COSTS, SIGN], quoted=True).outcome is VerdictOutcome.UNSUPPORTED
+
+
+def test_a_quote_that_a_note_has_too_cites_the_note() -> None:
+    note = Evidence("7", Origin.IMAGE_SEARCH, "pool", "Pool", "No diving.", used=True)
+    support = verify("No diving", [SIGN, note], quoted=True)
+    assert [(c.evidence_id, c.title) for c in support.citations] == [("7", "Pool")]
+
+
+def test_words_that_a_reply_repeats_are_cited_whole() -> None:
+    support = verify(f"It says: {SIGN.text}", [SIGN], quoted=True)
+    assert support.outcome is VerdictOutcome.UNCHECKED
+    assert [(c.start, c.end, c.title) for c in support.citations] == [(9, 9 + len(SIGN.text), "Words in the picture")]
+
+
+def test_a_title_in_front_of_a_quote_belongs_to_it() -> None:
+    note = Evidence(
+        "1", Origin.IMAGE_SEARCH, "rex", "Rex (our dog), 2019", "A terrier; from Brenn. He bites.", used=True
+    )
+    support = verify("Rex (our dog), 2019: A terrier;", [note], quoted=True)
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    assert [(c.start, c.end) for c in support.citations] == [(0, 30)]
+
+
 def test_a_quoted_row_of_a_table_is_supported_by_the_passage_that_it_is_cut_from() -> None:
     rows = ("part: RAM; value: 4 GB DDR2", "part: socket; value: AM2")
     found = [

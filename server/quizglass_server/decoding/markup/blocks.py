@@ -45,6 +45,7 @@ _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _ITEMS = "; "  # between the cells of a row, and the items of a list within one
 _BEGIN_ITEM = ("first item", "item")
 _APART = {"text": "", "line": "\n"} | dict.fromkeys(_BEGIN_ITEM, "\n- ")  # what stands before a part of a paragraph
+_SOFT = "\r"  # a line break of the source, which parsed text has none of
 _LONGEST_HEADING = 240  # characters; longer ones are never put in front of a chunk, and are blocks themselves
 _LONGEST_COLUMN = 100  # characters of a column's name, which is repeated in every row
 _MOST_HEADS = 3  # rows of columns' names above each other
@@ -160,7 +161,7 @@ def _markdown(text: str) -> Iterator[Block]:
     """Blocks of Markdown, and at last what stands in front of it as YAML: that is no heading, as Markdown has it."""
     text = text.removeprefix("\ufeff")
     front = _front_matter(text)
-    yield from _html(_MARKDOWN.render(text[sum(map(len, front)) :]))
+    yield from _html(_MARKDOWN.render(text[sum(map(len, front)) :]), lines=True)
     if said := [" ".join(line.split()) for line in front[1:-1] if line.strip()]:
         yield Block((), _ITEMS.join(said))
 
@@ -174,7 +175,8 @@ def _front_matter(text: str) -> list[str]:
     return lines[: end + 1]
 
 
-def _html(text: str) -> Iterator[Block]:
+def _html(text: str, *, lines: bool = False) -> Iterator[Block]:
+    """Blocks of HTML. `lines`: whether line breaks of its source stay, as those of notes in Markdown do."""
     if not _is_parsed_soon(text):
         yield from plain(text, "html")
         return
@@ -187,7 +189,7 @@ def _html(text: str) -> Iterator[Block]:
     outline, words = _Outline(), list[str]()
     for kind, content in _walk(parsed.body):
         if kind in _APART:
-            words += (_APART[kind], content.replace("\n", " "))
+            words += (_APART[kind], content.replace("\n", _SOFT if lines else " "))
             continue
         paragraph, words = _by_lines(words), []
         if kind.startswith("/h") and _HEADING.fullmatch(kind[1:]):
@@ -202,9 +204,13 @@ def _html(text: str) -> Iterator[Block]:
 def _by_lines(words: list[str]) -> str:
     """A paragraph on one line but for breaks that its writer made, as in an address; a list with an item on each.
 
+    Those of Markdown's source may be meant where the paragraph has none that are marked as such.
+
     Items are marked as in Markdown, which is how people write lists.
     """
-    return "\n".join(filter(None, (" ".join(line.split()) for line in "".join(words).split("\n"))))
+    text = "".join(words)
+    text = text.replace(_SOFT, " " if "\n" in text else "\n")
+    return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
 
 
 def _is_of_an_article(node: LexborNode) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quizglass.values import Entry
 from quizglass_server.decoding.markup.blocks import Block, blocks
+from quizglass_server.domain.sentence_ends import cut
+from quizglass_server.knowledge.content.lines import unwrapped
 
-CHUNKING = "chunks-6"
+CHUNKING = "chunks-7"
 """Version of the rules below and of `decoding/markup/blocks.py`; part of the space of chunk vectors, so that others'
 chunks are cut anew.
 """
@@ -22,14 +24,7 @@ _CHARACTERS_A_TOKEN = 8  # WordPiece counts a word of any length above 100 chara
 _MOST_PLACES = 100  # where a value may stand in a text, of which it is looked whether it stands there as a word
 _SHORTEST_TELLING_VALUE = 3  # "7" found somewhere in a text does not tell that the text states the attribute
 
-_WRAPPED = 40  # characters; a paragraph of which another line than the last is shorter is no wrapped text
-
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
-_LIST_MARK = re.compile(r"(?:[-*+•–]|\d{1,2}[.)])\s")
-_SENTENCE_END = re.compile(
-    r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\W_a-z])"  # a stop, a space, then no small letter
-    r"|(?<=[。！？])|(?<=\n)"
-)
 
 CountTokens = Callable[[str], int]
 
@@ -43,7 +38,7 @@ def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block
     if content is None:
         content = blocks(entry.text, entry.text_format)
     chunks = list(dict.fromkeys(_chunk_blocks(content, count_tokens)))
-    said = "\n".join(block.text for block in content).casefold()
+    said = " ".join(" ".join(block.text.split()) for block in content).casefold()
     if entry.caption and not _says(said, entry.caption):
         chunks.append(entry.caption)
     for key, value in entry.attributes.items():
@@ -78,7 +73,7 @@ def _chunk_blocks(content: Sequence[Block], count_tokens: CountTokens) -> Iterat
                 yield from chunk_text(heading, count_tokens)
         above = ": ".join(headings)
         for chunk in chunk_text(block.text, count_tokens, MAX_TOKENS - (length(above) or 0)):
-            yield f"{above}: {chunk.removeprefix('- ')}" if above else chunk
+            yield f"{above}:\n{chunk}" if above else chunk
 
 
 def _shown(headings: tuple[str, ...], length: Callable[[str], int | None]) -> tuple[str, ...]:
@@ -98,7 +93,7 @@ def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> 
     """Paragraphs of at most `room` tokens; longer ones by sentences, with a short one repeated as overlap."""
     heading = ""
     for block in _PARAGRAPH.split(text):
-        paragraph = f"{heading} {_unwrapped(block)}".strip()
+        paragraph = f"{heading}\n{unwrapped(block)}".strip()
         heading = ""
         if not paragraph:
             continue
@@ -108,20 +103,6 @@ def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> 
             yield from _split_long(paragraph, count_tokens, room)
     if heading:
         yield heading
-
-
-def _unwrapped(block: str) -> str:
-    """A paragraph on one line; of a list, or of notes with a fact on each line, every item on its own."""
-    lines = [" ".join(line.split()) for line in block.splitlines()]
-    apart = any(len(line) < _WRAPPED for line in lines[:-1])
-    items: list[str] = []
-    for line in lines:
-        begins = _LIST_MARK.match(line) or (apart and not line[:1].islower())
-        if items and not begins:
-            items[-1] = f"{items[-1]} {line}".strip()
-        else:
-            items.append(line)
-    return "\n".join(items)
 
 
 def _says(text: str, words: str) -> bool:
@@ -175,10 +156,9 @@ def _joined(pieces: list[tuple[str, int]]) -> str:
 
 def _sentences(paragraph: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:
     """Sentences with their lengths; one that is too long comes in pieces that are not."""
-    for sentence in _SENTENCE_END.split(paragraph):
-        if not sentence:
-            continue
-        yield from _halves(sentence, count_tokens, room)
+    for sentence in cut(paragraph):
+        line = "\n" if "\n" in sentence[len(sentence.rstrip()) :] else ""
+        yield from _halves(f"{sentence.strip()}{line}", count_tokens, room)
 
 
 def _halves(text: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
+from quizglass_server.domain.sentence_ends import cut
 from quizglass_server.steps.language import english
 from quizglass_server.steps.language.lexemes import Lexeme, lexemes, meaning
 from quizglass_server.steps.language.wording import Word
@@ -28,7 +29,6 @@ _BINDING = frozenset(f"{english.BINDING} {english.ROLES}".split())
 _ONE_LINK = {"on": "in", "at": "in", "during": "in", "within": "in", "inside": "in", "since": "from"} | dict.fromkeys(
     ("until", "till"), "to"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _CONJUNCTIONS = "and|but|or|which|who|whom|whose|that|while|whereas|although|though|until|where|when|because(?! of)"
 _CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
 _HAVE, _FRAMING = frozenset(("has", "have", "had", "having")), frozenset(english.FRAMING.split())
@@ -127,12 +127,10 @@ class Clause:
 def sentences(text: str) -> Iterator[tuple[int, str]]:
     """The sentences of a text, each with where it begins, in code points."""
     start = 0
-    for end in _SENTENCE_END.finditer(text):
-        if text[start : end.start()].strip():
-            yield start, text[start : end.start()]
-        start = end.end()
-    if text[start:].strip():
-        yield start, text[start:]
+    for piece in cut(text, semicolons=True):
+        if piece.strip():
+            yield start, piece.rstrip()
+        start += len(piece)
 
 
 def clauses(sentence: str) -> list[Clause]:

@@ -152,9 +152,11 @@ class Completion:
         ]
 
     def _address(self, evidence: str, entry: str) -> str:
-        """Where an entry came from, if that is an address; else a name for it."""
+        """Where an entry came from, if that is an address; else a name for it, or for the picture of words in it."""
         source = self._evidence[evidence].source if evidence in self._evidence else ""
-        return source if source.startswith(("https://", "http://")) else f"urn:quizglass:entry:{entry}"
+        if source.startswith(("https://", "http://")):
+            return source
+        return f"urn:quizglass:entry:{entry}" if entry else "urn:quizglass:picture"
 
     def _finish(self) -> str:
         return _FINISH.get(self._end().finish_reason, "stop")

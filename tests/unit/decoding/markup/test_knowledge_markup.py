@@ -37,7 +37,7 @@ code = 1
 
 def test_markdown_by_headings() -> None:
     assert blocks(MARKDOWN, "markdown") == [
-        Block(("Velmora",), "A red car of two lines, fast. its front"),
+        Block(("Velmora",), "A red car of\ntwo lines, fast. its front"),
         Block(("Velmora", "Engine"), "part: pump; made by: Tandex"),
         Block(("Velmora", "Engine"), "- four cylinders\n- two belts one spare"),
         Block(("Velmora", "Engine"), "code = 1"),
@@ -230,9 +230,9 @@ def test_chunks_carry_their_headings_and_no_markup() -> None:
     chunks = chunk_entry(
         Entry("v", "Velmora", text=MARKDOWN, text_format="markdown", attributes={"year": "1974"}), words
     )
-    assert chunks[0] == "Velmora: A red car of two lines, fast. its front"
-    assert "Velmora: Engine: part: pump; made by: Tandex" in chunks
-    assert "Velmora: Engine: four cylinders\n- two belts one spare" in chunks
+    assert chunks[0] == "Velmora:\nA red car of two lines, fast. its front"
+    assert "Velmora: Engine:\npart: pump; made by: Tandex" in chunks
+    assert "Velmora: Engine:\n- four cylinders\n- two belts one spare" in chunks
     assert not any("1974." in chunk and "year" in chunk for chunk in chunks), "the text says the year already"
 
 
@@ -241,7 +241,7 @@ def test_chunks_under_headings_fit_like_others() -> None:
     chunks = chunk_entry(Entry("v", "V", text=text, text_format="markdown"), words)
     assert len(chunks) > 3
     assert all(words(chunk) <= MAX_TOKENS for chunk in chunks)
-    assert all(chunk.startswith("A heading of some words: ") for chunk in chunks)
+    assert all(chunk.startswith("A heading of some words:\n") for chunk in chunks)
 
 
 def found(text: str, text_format: str = "markdown") -> list[str]:
@@ -256,7 +256,7 @@ def test_headings_with_nothing_under_them_are_blocks() -> None:
         Block((), "End"),
     ]
     assert found("# Ulmo drill") == ["Ulmo drill"]
-    assert found("<h2>Price</h2><script>x</script><h2>Colour</h2><p>Red.", "html") == ["Price", "Colour: Red."]
+    assert found("<h2>Price</h2><script>x</script><h2>Colour</h2><p>Red.", "html") == ["Price", "Colour:\nRed."]
 
 
 @pytest.mark.parametrize("length", [31, 80, 300])
@@ -264,13 +264,13 @@ def test_headings_that_are_too_long_to_be_repeated_are_found_by_themselves(lengt
     heading = " ".join(f"word{number}" for number in range(length))
     chunks = found(f"# {heading}\n\nText.\n\n## Short\n\nMore.\n")
     assert " ".join(chunks[:-2]).split() == heading.split()
-    assert chunks[-2:] == ["Text.", "Short: More."]
+    assert chunks[-2:] == ["Text.", "Short:\nMore."]
 
 
 def test_headings_that_are_too_long_together_are_each_found() -> None:
     one, other = "one " * 20, "other " * 20
     chunks = found(f"# {one}\n\n## {other}\n\nText.\n")
-    assert chunks == [one.strip(), f"{other.strip()}: Text."]
+    assert chunks == [one.strip(), f"{other.strip()}:\nText."]
 
 
 def test_headings_of_very_many_blocks_are_kept() -> None:
