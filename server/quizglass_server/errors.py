@@ -28,6 +28,7 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     ├── EngineFailed            an engine answered with a failure
     ├── KnowledgeLocked         another server owns the knowledge directory
     ├── KnowledgeFailed         the knowledge store cannot be read or written
+    │   ├── DiskFull            its disk is full
     │   └── KnowledgeLost       it is on another machine and does not answer
     ├── SourceFailed            a source of knowledge beside the store failed; turns go on without it
     ├── NotSupported            this server's knowledge backend cannot do it
@@ -310,6 +311,12 @@ class KnowledgeFailed(QuizglassError):
     code = "KNOWLEDGE_FAILED"
 
 
+class DiskFull(KnowledgeFailed):
+    """The disk of a store is full; the message says so, and what to do. Searches go on."""
+
+    code = "DISK_FULL"
+
+
 class KnowledgeLost(KnowledgeFailed):
     """The knowledge store is elsewhere and does not answer; it is tried again.
 
@@ -376,7 +383,9 @@ def reported(error: Exception, rpc: str) -> QuizglassError:
         incident = uuid.uuid4().hex[:12]
         logger.error("unexpected failure", extra={"incident": incident, "rpc": rpc}, exc_info=error)
         return Unexpected(incident)
-    if error.__cause__ is not None and not isinstance(error, InvalidInput):
+    if isinstance(error, DiskFull):  # where it was noticed says nothing to whoever frees the space
+        logger.error("request failed", extra={"rpc": rpc, "code": error.code, "reason": error.message})
+    elif error.__cause__ is not None and not isinstance(error, InvalidInput):
         # Its message may send the operator to the log.
         logger.error("request failed", extra={"rpc": rpc, "code": error.code}, exc_info=error)
     return error

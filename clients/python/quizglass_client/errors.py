@@ -2,7 +2,7 @@
 
     ClientError                 base of all; `.reason`, `.metadata`, `.status`
     ├── ServerUnavailable       nothing answers there, or an engine is being restarted: try again soon
-    ├── Overloaded              no room now; `.retry_after` seconds from now there may be, never where it is None
+    ├── Overloaded              no room; `.retry_after` seconds from now there may be; None: waiting makes none
     ├── DeadlineExceeded        the time ran out before the server could say anything
     ├── Cancelled               the call was cancelled; by closing its client, or session, if `.reason` is CLOSED
     ├── Unauthenticated         the server asks for a token, and no valid one came
@@ -77,7 +77,7 @@ class Overloaded(ClientError):
 
     retry_after: float | None = None
     """Seconds after which there may be room; None when the server did not say, as for a request that is too large at
-    any time."""
+    any time, and for a full disk (reason DISK_FULL)."""
 
 
 class DeadlineExceeded(ClientError):

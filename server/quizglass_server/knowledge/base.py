@@ -24,6 +24,7 @@ from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import CopiesLeft, KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
+from quizglass_server.knowledge.database.disk import log_failure
 from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache, entry_bytes
@@ -348,8 +349,9 @@ class KnowledgeBase:
                 await self._expire(again=bool(self._hidden))
                 self._indexes.look_after(idle=self._changes == before)
                 await self._keep_time()
-            except Exception:
-                logger.exception("expired entries could not be deleted, or new ones not be merged; it is tried again")
+            except Exception as error:
+                what = "expired entries could not be deleted, or new ones not be merged; it is tried again"
+                log_failure(logger, what, error)
 
 
 def _answer_bytes(answer: Sequence[EntryHit | ChunkHit | Sequence[EntryHit]]) -> int:

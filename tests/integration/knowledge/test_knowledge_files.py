@@ -3,8 +3,6 @@
 import asyncio
 import errno
 import os
-import shutil
-import subprocess
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +22,7 @@ from quizglass_server.knowledge.repair import salvage as salvages
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 from tests.support.knowledge.fakes import open_base, pictured, stream
-from tests.support.knowledge.stores import add, another
+from tests.support.knowledge.stores import add, another, on_small_disk
 
 KEYWORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 
@@ -88,10 +86,7 @@ async def test_a_writer_that_is_not_alone_stops_instead_of_damaging_the_tables(t
 @contextmanager
 def full_disk(tmp_path, *words):
     """A process whose directory is on a disk of its own, of 2 MiB."""
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
-        pytest.skip("no file systems can be mounted here")
-    mount = 'mount -t tmpfs -o size=2m,mode=777 none "$0" && exec "$@"'
-    with another("full", words[0], tmp_path, start=("unshare", "-rm", "sh", "-c", mount, tmp_path)) as child:
+    with another("full", words[0], tmp_path, start=on_small_disk(tmp_path)) as child:
         yield child
 
 

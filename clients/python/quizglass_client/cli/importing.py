@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from quizglass_client.cli.intake.origins import FolderOrigin
 from quizglass_client.cli.intake.sources import Manner, Source, sources
 from quizglass_client.cli.intake.syncing import Present, delete, gone
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
+from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
 from quizglass_client.terminal.confirm import can_ask, confirmed
 from quizglass_client.terminal.output import json_line, print_json, say, stdout
@@ -111,17 +112,52 @@ def _again(arguments: argparse.Namespace, *options: str) -> str:
 
 
 def _import(client: Client, source: Source, arguments: argparse.Namespace, ids: ImportedIds) -> int:
-    compared = MOST if source.compared and arguments.compare else 0
     memory = ImportMemory(arguments.resume, source.fingerprint)
     memory.load()
     memory.save()  # that both can be written is seen now, not when entries were added
-    noted, pictured, present = ImportReport(), list[Entry](), Present()
-    of_folder = source.folder is not None
-    settling = ImportProgress(memory, noted, keeps_sources=of_folder, ids=ids, place=str(source.path))
+    noted, present = ImportReport(), Present()
+    origin = FolderOrigin.of(source.folder, client.target) if source.folder is not None else None
+    settling = ImportProgress(memory, noted, keeps_sources=origin is not None, ids=ids, place=str(source.path))
+    first = origin is not None and not origin.sources
+    try:
+        try:
+            pictured = _send(client, source, arguments, settling, present)
+        finally:
+            if origin is not None:
+                _remember(origin, settling.brought, noted, arguments.paths)
+        if arguments.sync and origin is not None and first:
+            unknown = "what has gone from it before is not known"
+            noted.noted(origin.folder, f"was not imported to {client.target} by this user yet: {unknown}")
+        if not memory.done and noted.complete and not (arguments.sync and origin is not None and origin.sources):
+            noted.passed_over(source.path.name, "there is no entry in it")
+        outcome = _Done(source.path, settling.added, memory, noted)
+        _write_report(outcome, arguments)
+        whole = noted.complete and not memory.refused
+        if origin is not None and arguments.sync:
+            whole &= _drop_gone(client, origin, present, outcome, arguments)
+        outcome.pairs = _compared(client, pictured, arguments)  # with what is left: entries that have gone look alike
+    except (KeyboardInterrupt, ClientError) as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        if interrupted or settling.added:
+            say(_left_off(source, settling.added, arguments, interrupted=interrupted))
+        raise
+    if arguments.json:
+        _print_report(outcome)
+    for pair in outcome.pairs if not arguments.json else ():
+        say(str(pair))
+    return OK if whole else FAILED
+
+
+def _send(
+    client: Client, source: Source, arguments: argparse.Namespace, settling: ImportProgress, present: Present
+) -> list[Entry]:
+    """Add what a source has, with a progress bar; the first entries with pictures, as far as these are compared."""
+    memory, pictured = settling.memory, list[Entry]()
+    compared = MOST if source.compared and arguments.compare else 0
 
     def entries() -> Iterator[Entry]:
         before = memory.done
-        for number, line in enumerate(source.read(noted)):
+        for number, line in enumerate(source.read(settling.noted)):
             if arguments.sync:
                 present.take(line)
             if number < before:
@@ -132,37 +168,26 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace, ids: 
                     pictured.append(line.entry)
                 yield line.entry
 
-    origin = FolderOrigin.of(source.folder, client.target) if source.folder is not None else None
-    first = origin is not None and not origin.sources
-    try:
-        with _progress(arguments.json) as progress:
-            task = progress.add_task("importing", total=source.total, completed=memory.done)
+    with _progress(arguments.json) as progress:
+        task = progress.add_task("importing", total=source.total, completed=memory.done)
 
-            def advance(report: AddReport) -> None:
-                settling.settle(report)
-                progress.update(task, completed=memory.done)
-
-            settling.settle(client.add_entries(entries(), on_progress=advance), ended=True)
+        def advance(report: AddReport) -> None:
+            settling.settle(report)
             progress.update(task, completed=memory.done)
-            refused = {item["id"] for item in memory.refused}  # there is nothing to find of these
-            stored = [entry for entry in pictured if entry.id not in refused]
-            pairs = _compared(client, stored, progress) if compared else []
-    finally:
-        if origin is not None:
-            _remember(origin, settling.brought, noted, arguments.paths)
-    if arguments.sync and origin is not None and first:
-        unknown = "what has gone from it before is not known"
-        noted.noted(origin.folder, f"was not imported to {client.target} by this user yet: {unknown}")
-    if not memory.done and noted.complete and not (arguments.sync and origin is not None and origin.sources):
-        noted.passed_over(source.path.name, "there is no entry in it")
-    outcome = _Done(source.path, settling.added, memory, noted, pairs)
-    _write_report(outcome, arguments)
-    whole = noted.complete and not memory.refused
-    if origin is not None and arguments.sync:
-        whole &= _drop_gone(client, origin, present, outcome, arguments)
-    if arguments.json:
-        _print_report(outcome)
-    return OK if whole else FAILED
+
+        settling.settle(client.add_entries(entries(), on_progress=advance), ended=True)
+        progress.update(task, completed=memory.done)
+    refused = {item["id"] for item in memory.refused}  # there is nothing to find of these
+    return [entry for entry in pictured if entry.id not in refused]
+
+
+def _left_off(source: Source, added: int, arguments: argparse.Namespace, *, interrupted: bool) -> str:
+    """How far an import got that ended early, and how it goes on."""
+    total = f" of {source.total}" if source.total is not None else ""
+    stored = f"at least {added}{total} entries are stored" if added else "no entry is known to be stored"
+    again = "after these" if arguments.resume is not None else "and takes these again; with --resume FILE after them"
+    went = "interrupted: " if interrupted else ""
+    return f"{went}{stored}; the same command goes on{f' {again}' if added else ''}"
 
 
 def _remember(origin: FolderOrigin, brought: dict[str, str], noted: ImportReport, paths: Sequence[Path]) -> None:
@@ -253,9 +278,12 @@ def _print_line(what: str, name: str, about: str = "") -> None:
     stdout().print(line, soft_wrap=True)
 
 
-def _compared(client: Client, pictured: list[Entry], progress: Progress) -> list[Alike]:
-    task = progress.add_task("comparing pictures", total=len(pictured))
-    return alike(client, pictured, lambda: progress.advance(task))
+def _compared(client: Client, pictured: list[Entry], arguments: argparse.Namespace) -> list[Alike]:
+    if not pictured:
+        return []
+    with _progress(arguments.json) as progress:
+        task = progress.add_task("comparing pictures", total=len(pictured))
+        return alike(client, pictured, lambda: progress.advance(task))
 
 
 def _progress(quiet: bool) -> Progress:
@@ -272,7 +300,7 @@ class _Done:
     added: int
     memory: ImportMemory
     noted: ImportReport
-    pairs: list[Alike]
+    pairs: list[Alike] = field(default_factory=list)
     deleted: list[str] | None = None
     """Ids of entries that had gone from the folder; None: not looked for."""
 
@@ -292,7 +320,7 @@ def _write_report(outcome: _Done, arguments: argparse.Namespace) -> None:
         say(line)
     if len(lines) > _MOST_SHOWN or total > len(refused):
         say(f"{total} in all were refused; --report FILE names the first {MOST_NAMED}")
-    for line in chain(noted.lines(), map(str, outcome.pairs)):
+    for line in noted.lines():
         say(line)
     stdout().print(Text(plain(f"{_entries(outcome.added)} added, {total} refused{noted.summary()}")))
 

@@ -109,10 +109,12 @@ def _advice(error: errors.ClientError, budgeted: bool) -> str:
     match error:
         case errors.ServerUnavailable(reason=""):
             return "is quizglass-server running there? Start it, or name another with --server"
+        case errors.ServerUnavailable(reason="STOPPING" | "KNOWLEDGE_FAILED", retry_after=None):
+            return ""  # the message says it
         case errors.ServerUnavailable(retry_after=None):
             return "try again in a moment"
         case errors.Overloaded(retry_after=None):
-            return ""  # too large at any time; the message names the limit
+            return ""  # too large at any time, or a full disk; the message says what to do
         case errors.ServerUnavailable(retry_after=seconds) | errors.Overloaded(retry_after=seconds):
             return f"try again in {seconds:g} s"
         case errors.Unauthenticated():

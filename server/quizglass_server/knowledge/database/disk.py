@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
+
+from quizglass_server.errors import DiskFull, KnowledgeFailed
 
 FULL = "the disk is full; free some space and try again"
 _LEAST_BYTES = 64 << 10  # less is nothing: a commit takes several pages of 4 KiB and SQLite's shared memory 32 KiB
 
 
-def meaning(error: OSError) -> str:
-    """What an error of the operating system means for the store, as one sentence."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return FULL
-    return f"{error.strerror}; check the directory and the disk"
+def failed(what: str, error: OSError, **about: str) -> KnowledgeFailed:
+    """An error of the operating system as one of the store, behind what it is about and with what to do."""
+    if no_room(error):
+        return DiskFull(f"{what}: {FULL}", **about)
+    return KnowledgeFailed(f"{what}: {error.strerror}; check the directory and the disk", **about)
+
+
+def no_room(error: BaseException) -> bool:
+    """Whether something failed because a disk, or what its user may have of it, is full."""
+    return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT))
+
+
+def log_failure(logger: logging.Logger, message: str, error: Exception) -> None:
+    """Log work in the background that failed: with its stack, but for a full disk, where the reason is all there is."""
+    if no_room(error):
+        logger.warning("%s", message, extra={"reason": FULL})
+    else:
+        logger.error("%s", message, exc_info=error)
 
 
 def is_full(directory: Path) -> bool:

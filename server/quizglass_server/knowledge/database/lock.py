@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
-from quizglass_server.knowledge.database.disk import FULL, make_directory, meaning
+from quizglass_server.knowledge.database.disk import failed, make_directory, no_room
 
 _NAME = "lock"
 _PRIVATE = 0o600
@@ -55,9 +55,9 @@ class DirectoryLock:
             if path != directory and _is_of_others(path):
                 raise _of_others(directory) from error
             advice = f"cannot open {path.name} ({error.strerror}); make the directory writable"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                advice = FULL
-            elif not directory.is_dir():
+            if no_room(error):
+                raise failed(f"directory {directory}", error) from error
+            if not directory.is_dir():
                 advice = "it is no directory, or does not exist"
             raise KnowledgeFailed(f"directory {directory}: {advice}") from error
         self._descriptors.append(descriptor)
@@ -77,7 +77,7 @@ def lock_directory(directory: Path) -> DirectoryLock:
     except (FileExistsError, NotADirectoryError) as error:
         raise KnowledgeFailed(f"directory {directory}: there is a file in its place; name another directory") from error
     except OSError as error:
-        raise KnowledgeFailed(f"directory {directory}: cannot be created: {meaning(error)}") from error
+        raise failed(f"directory {directory}: cannot be created", error) from error
     return DirectoryLock(directory)
 
 

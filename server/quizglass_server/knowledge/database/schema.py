@@ -20,9 +20,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.errors import DiskFull, KnowledgeFailed
 from quizglass_server.knowledge.database.checksums import StoreState
-from quizglass_server.knowledge.database.disk import FULL, is_full, meaning, sync
+from quizglass_server.knowledge.database.disk import FULL, failed, is_full, sync
 
 FILE = "knowledge.sqlite3"
 SCHEMA_VERSION = 2
@@ -119,9 +119,10 @@ def explained(path: Path) -> Iterator[None]:
         what = _MEANING.get(code, f"SQLite reports {type(error).__name__}; see the server's log")
         if code in _MAY_BE_FULL and is_full(path.parent):
             what = FULL
-        raise KnowledgeFailed(f"{path.name}: {what}", file=path.name) from error
+        failure = DiskFull if what == FULL else KnowledgeFailed
+        raise failure(f"{path.name}: {what}", file=path.name) from error
     except OSError as error:
-        raise KnowledgeFailed(f"{path.name}: {meaning(error)}", file=path.name) from error
+        raise failed(path.name, error, file=path.name) from error
 
 
 @contextmanager
@@ -133,7 +134,8 @@ def naming(directory: Path) -> Iterator[None]:
         named = f"directory {directory}"
         if error.message.startswith(named):
             raise
-        raise KnowledgeFailed(f"{named}: {error.message}", **error.metadata) from error
+        failure = DiskFull if isinstance(error, DiskFull) else KnowledgeFailed
+        raise failure(f"{named}: {error.message}", **error.metadata) from error
 
 
 def connect(path: Path, *, write: bool, untouched: bool = False) -> sqlite3.Connection:

@@ -18,6 +18,7 @@ import numpy as np
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import Labels, Matrix
+from quizglass_server.knowledge.database.disk import is_full
 
 _M = 16
 _EF_CONSTRUCTION = 200
@@ -70,7 +71,11 @@ class Graph:
         """Write to a file (not yet synced to the disk). Raises OSError; of a full disk hnswlib says nothing itself."""
         self._index.save_index(str(path))
         if (written := path.stat().st_size) != (whole := self._index.index_file_size()):
-            raise OSError(errno.EIO, f"{written} of {whole} bytes were written", str(path))
+            raise OSError(
+                errno.ENOSPC if is_full(path.parent) else errno.EIO,
+                f"{written} of {whole} bytes were written",
+                str(path),
+            )
 
     def grown(self, labels: Labels, vectors: Matrix, step: Callable[[int], None]) -> Graph:
         """A copy with more vectors. Labels must be new."""

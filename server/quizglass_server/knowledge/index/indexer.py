@@ -12,6 +12,7 @@ import numpy as np
 
 from quizglass_server.knowledge.content.records import Labels, Matrix, VectorKind
 from quizglass_server.knowledge.database.checksums import damaged
+from quizglass_server.knowledge.database.disk import log_failure
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.index.graph import LIBRARY, Graph, Stopped
 from quizglass_server.knowledge.index.index import VectorIndex
@@ -54,8 +55,9 @@ class Indexer:
             self._save_if_grown()
         except Stopped:
             logger.info("building the %s index was interrupted; it goes on at the next start", self.kind.value)
-        except Exception:
-            logger.exception("the %s index could not be brought up to date; searches scan instead", self.kind.value)
+        except Exception as error:
+            what = f"the {self.kind.value} index could not be brought up to date; searches scan instead"
+            log_failure(logger, what, error)
 
     def rebuild(self) -> None:
         """Build anew whatever is due, and save: nothing of deleted vectors stays on the disk."""

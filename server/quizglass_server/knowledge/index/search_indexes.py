@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quizglass_server.knowledge.content.records import Change, GraphRecord, VectorKind
+from quizglass_server.knowledge.database.disk import log_failure
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.index.catalog import Catalog
@@ -98,8 +99,8 @@ class SearchIndexes:
             if self._catalog_due():
                 self._catalog_sync.rebuild()
             self._catalog_sync.save_if_grown()
-        except Exception:
-            logger.exception("the catalog could not be built anew; the one before goes on")
+        except Exception as error:
+            log_failure(logger, "the catalog could not be built anew; the one before goes on", error)
 
     def _rebuild(self) -> None:
         for indexer in self._indexers.values():

@@ -16,7 +16,7 @@ from typing import TypeVar
 from quizglass_bundle.hashes import file_sha256
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import GraphRecord
-from quizglass_server.knowledge.database.disk import meaning, sync
+from quizglass_server.knowledge.database.disk import failed, log_failure, sync
 from quizglass_server.knowledge.database.reader import DatabaseReader
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Snapshot:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise KnowledgeFailed(f"{self._folder}: cannot be created: {meaning(error)}") from error
+            raise failed(f"{self._folder}: cannot be created", error) from error
 
     def load(self, reader: DatabaseReader, read: Callable[[Path], Loaded]) -> Loaded | None:
         """What belongs to the database, or None, with the reason in the log: then it has to be built.
@@ -72,8 +72,8 @@ class Snapshot:
             with closing(DatabaseReader(self._database)) as reader:
                 before, sequence = reader.graph(self._name), reader.state().sequence
             self._replace(before, sequence, write)
-        except Exception:
-            logger.exception("the snapshot of the %s index could not be written", self._name)
+        except Exception as error:
+            log_failure(logger, f"the snapshot of the {self._name} index could not be written", error)
             return False
         return True
 

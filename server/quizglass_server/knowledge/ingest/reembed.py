@@ -16,6 +16,7 @@ from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import InvalidInput, InvalidPicture, Overloaded
 from quizglass_server.knowledge.content.chunks import chunk_entry, passage
 from quizglass_server.knowledge.content.records import Change, VectorKind
+from quizglass_server.knowledge.database.disk import log_failure
 from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.database.writer import DatabaseWriter, Rechunked
 from quizglass_server.knowledge.ingest.drafts import Decode, spaces
@@ -51,8 +52,9 @@ async def reembed(
             done += await _texts(store, follow, text_encoder, space[VectorKind.CHUNKS].name, converter)
         if image_encoder is not None:
             done += await _pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
-    except Exception:
-        logger.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
+    except Exception as error:
+        what = "vectors of another encoder could not be made anew; it is tried again at the next start"
+        log_failure(logger, what, error)
         return False
     return done > 0
 

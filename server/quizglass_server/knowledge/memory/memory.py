@@ -21,7 +21,7 @@ from quizglass_server.domain.sightings import Seen, SightingFilter, SightingHit,
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.database.disk import make_directory, meaning
+from quizglass_server.knowledge.database.disk import failed, make_directory
 from quizglass_server.knowledge.ingest.embedding import Embedders, unit_vector
 from quizglass_server.knowledge.memory.entries import drafted, filter_of, sighting_of
 from quizglass_server.knowledge.memory.queue import SightingQueue
@@ -263,7 +263,7 @@ def _private(directory: Path) -> None:
         if (mode := directory.stat().st_mode) & _OTHERS:
             directory.chmod(mode & ~_OTHERS)
     except OSError as error:
-        raise KnowledgeFailed(f"memory directory {directory}: cannot be used: {meaning(error)}") from error
+        raise failed(f"memory directory {directory}: cannot be used", error) from error
 
 
 def _ordered(hits: list[SightingHit], order: Order) -> list[SightingHit]:

@@ -38,6 +38,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.EngineFailed: grpc.StatusCode.INTERNAL,
     errors.KnowledgeLocked: grpc.StatusCode.FAILED_PRECONDITION,
     errors.KnowledgeFailed: grpc.StatusCode.UNAVAILABLE,
+    errors.DiskFull: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.KnowledgeLost: grpc.StatusCode.UNAVAILABLE,
     errors.SourceFailed: grpc.StatusCode.UNAVAILABLE,
     errors.CopiesLeft: grpc.StatusCode.FAILED_PRECONDITION,

@@ -162,11 +162,11 @@ def test_an_import_that_was_interrupted_goes_on(stage, quizglass, tmp_path: Path
     async def failing(entries):
         calls.append(1)
         if len(calls) == 3:
-            raise errors.KnowledgeFailed("the disk is full")
+            raise errors.DiskFull("the disk is full")
         return await add(entries)
 
     stage.knowledge.add = failing
-    assert main(["--server", stage.target, "knowledge", "import", str(path), "--resume", str(memory)]) == 3
+    assert main(["--server", stage.target, "knowledge", "import", str(path), "--resume", str(memory)]) == 1
     told = json.loads(memory.read_text())
     assert told["done"] == len(stage.knowledge.entries) + 2 == 129
     assert [item["line"] for item in told["refused"]] == [4, 71]

@@ -1,11 +1,15 @@
 """`quizglass knowledge import` asks before it guesses and before it deletes; `--sync` deletes what has gone alone."""
 
+import asyncio
 import json
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,7 @@ from quizglass_client.cli.intake.syncing import Present, gone
 from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.knowledge.content.validation import checked_entry
 from tests.support.client_runs import knowledge_command
-from tests.support.rpc_fakes import png
+from tests.support.rpc_fakes import FOUND, png
 
 
 @pytest.fixture
@@ -307,3 +311,51 @@ def test_what_has_gone_is_deleted_whatever_its_name_was(stage, imported, folder:
     (folder / name).unlink()
     status, told, _ = imported(folder, "--sync", "--yes")
     assert (status, len(told["deleted"]), sorted(entries)) == (0, 1, ["kettle.md", "pan.md", "wok.md"])
+
+
+def test_pictures_are_not_compared_with_those_that_go_in_the_same_sync(stage, folder: Path, capsys) -> None:
+    (folder / "balu.md").write_text("Balu is a dog.")
+    (folder / "balu.png").write_bytes(png())
+
+    async def search(text, picture, limit, options, more):
+        """Every entry with a picture looks the same."""
+        alike = [entry for entry in stage.knowledge.entries.values() if entry.picture_sha256]
+        return [replace(FOUND, entry_id=entry.id, title=entry.title, search_score=0.9) for entry in alike]
+
+    stage.assistant.search = search
+    command = ["--server", stage.target, "knowledge", "import", str(folder)]
+    assert main(command) == 0
+    for ending in ("md", "png"):
+        (folder / f"balu.{ending}").rename(folder / f"balu 2024.{ending}")
+    assert main([*command, "--sync", "--no"]) == 1
+    assert "look alike" in capsys.readouterr().err  # it stays
+    assert main([*command, "--sync", "--yes"]) == 0
+    out, err = capsys.readouterr()
+    assert "1 entry deleted" in out
+    assert "look alike" not in err
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_an_import_that_is_interrupted_says_what_is_stored(stage, tmp_path: Path, resume: bool) -> None:
+    lines, reached = tmp_path / "many.jsonl", threading.Event()
+    lines.write_text("".join(json.dumps({"id": f"e{number}", "title": "t"}) + "\n" for number in range(150)))
+
+    async def hold() -> None:
+        if len(stage.knowledge.entries) == 100:
+            reached.set()
+            await asyncio.Event().wait()  # until the client has gone
+
+    stage.knowledge.before = hold
+    words = ["knowledge", "import", str(lines), *(["--resume", str(tmp_path / "memory")] if resume else [])]
+    command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert reached.wait(60)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    again = "after these" if resume else "and takes these again; with --resume FILE after them"
+    assert f"interrupted: at least 64 of 150 entries are stored; the same command goes on {again}" in err
+    assert "Traceback" not in err
+    stage.knowledge.before = None
+    assert main(["--server", stage.target, *words]) == 0
+    assert len(stage.knowledge.entries) == 150

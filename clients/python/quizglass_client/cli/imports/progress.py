@@ -93,8 +93,8 @@ class ImportProgress:
         self.brought: dict[str, str] = {}
         """The sources of those, by their ids."""
         self._keeps_sources = keeps_sources
-        self._memory = memory
-        self._noted = noted
+        self.memory = memory
+        self.noted = noted
         self._ids = ImportedIds() if ids is None else ids
         self._ids.begin(place)
         self._taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
@@ -124,20 +124,20 @@ class ImportProgress:
             elif position == reached and not ended:
                 break
             else:
-                self._memory.refuse(line.line, "", line.field, line.message)
+                self.memory.refuse(line.line, "", line.field, line.message)
             kept += 1
         del self._taken[:kept]
         self._settled, self.added = position, report.added
-        self._memory.done += kept
-        self._memory.save()
+        self.memory.done += kept
+        self.memory.save()
 
     def _count(self, line: GoodLine, refused: Refused | None) -> None:
         if refused is None:
-            self._ids.add(line.entry.id, line.line, self._noted)
+            self._ids.add(line.entry.id, line.line, self.noted)
             if self._keeps_sources:
                 self.brought[line.entry.id] = line.entry.source
         else:
-            self._memory.refuse(line.line, refused.id, refused.field, _with_its_files(refused, line))
+            self.memory.refuse(line.line, refused.id, refused.field, _with_its_files(refused, line))
 
 
 class ImportedIds:
