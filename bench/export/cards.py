@@ -148,7 +148,7 @@ def random_role(role: str, make: Callable[[Path], Any], count: int, folder: Path
     qwen(make)(folder / "checkpoint")
     spec: dict[str, Any] = {"checkpoint": folder / "checkpoint"}
     if role == "planner":
-        spec["picture"] = _PICTURE
+        spec |= {"picture": _PICTURE, "tower": False}
     plan = plan_role(folder, role, spec, {"source": "random", "count": count})
     return (_planner if role == "planner" else _reranker)(plan, folder, random_samples(count))
 

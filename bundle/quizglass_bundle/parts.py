@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from quizglass_bundle.fields import Count, FileName, Gridded, ManifestPart, Normalised, Patched, Size
+from quizglass_bundle.fields import Count, FileName, Grid, Gridded, ManifestPart, Normalised, Patched, Size
 from quizglass_bundle.speech_server import SpeechServer, speech_server
 
 ANSWER = "answer"
@@ -76,16 +76,43 @@ class Scorer(Batched):
         return self
 
 
+class TowerGrid(Grid):
+    """A further picture size of a vision-language model, with its graphs."""
+
+    tower: FileName | None = None
+    """The graph of its vision tower for this size, where the first size has one."""
+
+
 class VisionScorer(Gridded, Scorer):
     """A vision-language model."""
 
     kind: Literal["vl-scorer"]
+    tower: FileName | None = None
+    """The graph of the vision tower: `pixel_values` of one picture to `image_features`, which `model` then takes in
+    place of pictures. It runs once a picture, for all decisions of all roles that name the file. None: `model` takes
+    pictures."""
+    grids: Annotated[tuple[TowerGrid, ...], Field(min_length=1)] | None = None
+    """Further sizes, each with `width`, `height` and a `model` of its own, and a `tower` where the first size has one;
+    None: one size."""
     picture: Patched
     """`width` and `height` of pictures in pixels, `mean` and `std` of each channel, `patch`, `merge` and `temporal`."""
     image_token: str
     """The token that stands for a piece of the picture."""
     most_pictures: Annotated[int, Field(ge=2)] | None = None
     """How many pictures a prompt shows at most, where the graph takes several; None: one."""
+
+    @model_validator(mode="after")
+    def _a_tower_for_each_size(self) -> VisionScorer:
+        for index, grid in enumerate(self.grids or ()):
+            if (grid.tower is None) != (self.tower is None):
+                wanted = "is missing" if grid.tower is None else "is there"
+                raise ValueError(f"grids.{index}.tower: {wanted}; every size has a tower of its own, or none has")
+        return self
+
+    @property
+    def towers(self) -> tuple[str | None, ...]:
+        """The graph of the vision tower for each size, in the order of `graphs`."""
+        return (self.tower, *(grid.tower for grid in self.grids or ()))
 
     @property
     def takes(self) -> int:

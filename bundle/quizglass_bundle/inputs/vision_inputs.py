@@ -22,6 +22,8 @@ VISION_END = "<|vision_end|>"
 
 Patches = NDArray[np.float32]
 """A picture as a vision scorer takes it: float32 [P, F]; see `patches`."""
+Features = NDArray[np.float32]
+"""What a vision tower makes of a picture: float32 [T, D], a row for each of its image tokens."""
 
 
 def fit(picture: RGB, size: Size) -> RGB:
@@ -141,20 +143,52 @@ def vision_batch(
         [B, n * P, F], n the most pictures of a row and at least one. Those that a row lacks are zeros that are never
         read.
     """
+    down, across = patch_grid(spec)
+    pixels = _side_by_side(seen, (down * across, 3 * spec.temporal * spec.patch**2))
+    return _placed(rows, image_id, spec) | {"pixel_values": pixels}
+
+
+def feature_batch(
+    rows: Sequence[Sequence[int]], image_id: int, spec: Patched, seen: Sequence[Sequence[Features]], width: int
+) -> dict[str, NDArray[np.generic]]:
+    """The same for a scorer whose vision tower is a graph of its own: `image_features` in place of `pixel_values`.
+
+    Args:
+        rows: as of `vision_batch`.
+        image_id: as of `vision_batch`.
+        spec: picture geometry.
+        seen: what the tower made of the pictures of each row, in the order of their image tokens.
+        width: numbers of an image token, D.
+
+    Returns:
+        `input_ids`, `attention_mask`, `position_ids`, and `image_features`, float32 [B, n * T, D], n the most pictures
+        of a row and at least one.
+    """
+    features = _side_by_side(seen, (image_tokens(spec), width))
+    return _placed(rows, image_id, spec) | {"image_features": features}
+
+
+def _placed(rows: Sequence[Sequence[int]], image_id: int, spec: Patched) -> dict[str, NDArray[np.generic]]:
+    """Padded prompts with their positions."""
     batch = padded(rows)
     ids, mask = batch["input_ids"], batch["attention_mask"]
     # Padding must not be the image token's id, or the graph would scatter picture features into it.
     if image_id == 0:
         ids[mask == 0] = 1
     places = np.zeros((3, *ids.shape), np.int64)
-    down, across = patch_grid(spec)
-    most = max([1, *map(len, seen)])
-    pixels = np.zeros((len(rows), most, down * across, 3 * spec.temporal * spec.patch**2), np.float32)
-    for index, (row, pictures) in enumerate(zip(rows, seen, strict=True)):
+    for index, row in enumerate(rows):
         places[:, index, : len(row)] = positions(row, image_id, spec)
+    return batch | {"position_ids": places}
+
+
+def _side_by_side(seen: Sequence[Sequence[NDArray[np.float32]]], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """The pictures of each row, one behind the other, with zeros for missing ones: [B, n * rows of one, columns]."""
+    most = max([1, *map(len, seen)])
+    values = np.zeros((len(seen), most, *shape), np.float32)
+    for index, pictures in enumerate(seen):
         for place, picture in enumerate(pictures):
-            pixels[index, place] = picture
-    return batch | {"position_ids": places, "pixel_values": pixels.reshape(len(rows), -1, pixels.shape[-1])}
+            values[index, place] = picture
+    return values.reshape(len(seen), -1, shape[1])
 
 
 def padded(rows: Sequence[Sequence[int]]) -> dict[str, NDArray[np.generic]]:

@@ -25,6 +25,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.reading.measure import Reading, can_be_asked, measure
 from quizglass_export.reading.notes import notes_digest
 from quizglass_export.roles.shared.job import prompt_name
+from quizglass_export.roles.shared.towers import share_towers, tower_files
 from quizglass_export.roles.starting import check_start
 
 
@@ -79,8 +80,9 @@ def carry_out(
             raise ExportError(f"exported models differ from their sources, no bundle written:\n{failures(checks)}")
         advance("manifest")
         with fresh_directory(out) as folder:
-            known = _collect(plan, opened, steps, folder)
-            write_manifest(plan.file, _roles(plan, steps), checks, folder, _sources(plan, opened), known)
+            parts, dropped = _parts(plan, steps)
+            known = _collect(plan, opened, steps, dropped, folder)
+            write_manifest(plan.file, _roles(plan, parts), checks, folder, _sources(plan, opened), known)
             bundle = Bundle.load(folder)
             check_start(bundle)
             advance("reading set")
@@ -114,11 +116,24 @@ def _reading(plan: Plan, work: Work, bundle: Bundle) -> Reading | str | None:
         return str(error)
 
 
-def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> dict[str, str]:
+def _parts(plan: Plan, steps: Mapping[str, Step]) -> tuple[dict[str, dict[str, Any]], set[str]]:
+    """Role to its entry, those with equal vision towers naming one file, and the files that this leaves over."""
+    owners = {name: step for role, step in steps.items() if role not in plan.owners for name in step.digests}
+
+    def hashes(tower: str) -> dict[str, str]:
+        step = owners[tower]
+        return {name: step.digests[name] for name in tower_files(step.folder, tower)}
+
+    return share_towers({role: step.result["part"] for role, step in steps.items()}, hashes)
+
+
+def _collect(plan: Plan, work: Work, steps: dict[str, Step], dropped: set[str], folder: Path) -> dict[str, str]:
     """Put models, tokenizers and prompts where the bundle has them; returns the SHA-256 of those known already."""
     known: dict[str, str] = {}
     for step in (step for role, step in steps.items() if role not in plan.owners):
         for name, digest in step.digests.items():
+            if name in dropped:
+                continue
             place(step.folder / name, folder / name)
             known[name] = digest
     for source, name in plan.tokenizers(work).values():
@@ -128,8 +143,8 @@ def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> di
     return known
 
 
-def _roles(plan: Plan, steps: dict[str, Step]) -> Roles:
-    parts = {role: step.result["part"] for role, step in steps.items()}
+def _roles(plan: Plan, exported: Mapping[str, dict[str, Any]]) -> Roles:
+    parts = dict(exported)
     if (reader := plan.file.recipe.roles.spec("reader")) is not None:
         parts["reader"] = {"kind": "reader", **reader.model_dump(include={"engine", "gate"})}
     for role in ("hearing", "voice"):

@@ -19,6 +19,7 @@ from quizglass_export.bundles.inspect import role_files, settings_of
 from quizglass_export.checks import Check
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
+from quizglass_export.roles.shared.towers import share_towers, tower_files
 
 REPORT = "report.md"
 _FIXED = ("files", "format", "parity", "provenance", "roles")
@@ -66,7 +67,12 @@ def add_roles(
             place(base.path(name), folder / name)
         for role in addition.roles.names():
             parts[role] = _bring(base, addition, role, folder, placed)
-        content["roles"] = nested(parts)
+        shared, dropped = share_towers(
+            parts, lambda tower: {name: placed[name].sha256 for name in tower_files(folder, tower)}
+        )
+        for name in dropped:
+            (folder / name).unlink()
+        content["roles"] = nested(shared)
         content["provenance"] = _joined(base, addition)
         _write_parity(folder, content, [(base, kept), (addition, addition.roles.names())])
         return content
@@ -134,11 +140,13 @@ def _needed(bundle: Bundle, roles: Sequence[str]) -> list[str]:
 
 
 def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, placed: dict[str, FileEntry]) -> dict[str, Any]:
-    """Place a role's files beside those that are there; a tokenizer whose name another one has gets a free name."""
+    """Place a role's files beside those that are there; a tokenizer whose name another one has gets a free name, and a
+    vision tower, which a role that stays may run on, a directory of its own."""
     part = settings_of(addition, role)
+    moved = _move_towers(addition, role, part, placed)
     for name in role_files(addition, role):
-        entry, target = addition.manifest.files[name], name
-        if placed.get(name, entry) != entry:
+        entry, target = addition.manifest.files[name], moved.get(name, name)
+        if placed.get(target, entry) != entry:
             if name != part.get("tokenizer"):
                 raise ExportError(_differs(base, addition, name))
             part["tokenizer"] = target = _free_name(role, entry, placed)
@@ -146,6 +154,22 @@ def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, placed: dict
             place(addition.path(name), folder / target)
             placed[target] = entry
     return dict(part)
+
+
+def _move_towers(addition: Bundle, role: str, part: dict[str, Any], placed: Mapping[str, FileEntry]) -> dict[str, str]:
+    """Have a role's entry name its towers where they are put; file to that place, for those that are moved."""
+    entries = [part, *part.get("grids", ())]
+    towers = [entry["tower"] for entry in entries if "tower" in entry]
+    names = [name for tower in towers for name in tower_files(addition.root, tower)]
+    given = addition.manifest.files
+    if all(placed.get(name, given[name]) == given[name] for name in names):
+        return {}
+    number = next(n for n in count(2) if not any(name.startswith(f"{role}/towers-{n}/") for name in placed))
+    moved = {name: f"{role}/towers-{number}/{name.rpartition('/')[2]}" for name in names}
+    for entry in entries:
+        if "tower" in entry:
+            entry["tower"] = moved[entry["tower"]]
+    return moved
 
 
 def _differs(base: Bundle, addition: Bundle, name: str) -> str:

@@ -135,9 +135,8 @@ def card_vision_scorer(model: Any, labels: Sequence[int], grid: tuple[int, int],
     scorer: Any = vision_scorer(model, labels, grid, several=several)
     name = "deep_decoder" if hasattr(scorer, "deep_decoder") else "decoder"
     setattr(scorer, name, CardDecoder(model.model.language_model, getattr(scorer, name).axes))
-    tower: VisionTower = scorer.deep_tower if hasattr(scorer, "deep_tower") else scorer.tower
-    tower.attend = attend
-    fuse_norms(tower)
+    scorer.tower.attend = attend
+    fuse_norms(scorer.tower)
     made: nn.Module = scorer.eval()
     return made
 

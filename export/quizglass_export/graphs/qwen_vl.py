@@ -170,17 +170,20 @@ class Qwen3Scorer(VisionScorer):
         text = model.model.language_model
         if len(model.model.visual.deepstack_visual_indexes) > len(text.layers):
             raise ExportError("config.json: deepstack_visual_indexes has more entries than the decoder has layers")
-        self.deep_tower = DeepTower(model.model.visual, grid)
+        self.tower = DeepTower(model.model.visual, grid)
+        self.read = 1 + len(self.tower.deep)
         self.embed = text.embed_tokens
         self.deep_decoder = DeepDecoder(text)
         self.image_token = int(model.config.image_token_id)
         self.head = nn.Parameter(model.lm_head.weight[list(labels)].detach().clone(), requires_grad=False)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, pixel_values: Tensor) -> Tensor:
-        """The logits that `VisionScorer.forward` gives, for the same inputs."""
+    def decide(
+        self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, features: Sequence[Tensor]
+    ) -> Tensor:
+        """Score a batch; beside the last layer's, `features` has those of the DeepStack layers."""
         embedded = self.embed(input_ids)
-        first, *deep = self.deep_tower.features(pixel_values)
+        first, *deep = features
         nothing = torch.zeros_like(embedded)
-        added = [self._place(nothing, features, input_ids) for features in deep]
+        added = [self._place(nothing, each, input_ids) for each in deep]
         placed = self._place(embedded, first, input_ids)
         return functional.linear(self.deep_decoder.stacked(placed, attention_mask, position_ids, added), self.head)

@@ -102,6 +102,10 @@ class VisionTower(nn.Module):
         features = features.reshape(-1, self.patches // self.unit, self.out)
         return features if self.in_order else features[:, self.inverse]
 
+    def features(self, pixel_values: Tensor) -> list[Tensor]:
+        """What a decoder reads of pictures: what `forward` gives, and of some towers more of that shape after it."""
+        return [self(pixel_values)]
+
     def _attend(self, attention: Any, states: Tensor, mask: Tensor | None) -> Tensor:
         """float32 [B * P, D] to the same."""
         projected: Tensor = attention.proj(self.attend(self, attention.qkv(states), attention.scaling, mask))
@@ -113,6 +117,8 @@ class VisionScorer(nn.Module):
 
     several = False
     """Whether a row may have more than one."""
+    read = 1
+    """How many features of an image token its tower gives."""
 
     def __init__(self, model: Any, labels: Sequence[int], grid: tuple[int, int]) -> None:
         """Args:
@@ -139,7 +145,13 @@ class VisionScorer(nn.Module):
         Returns:
             float32 [B, labels].
         """
-        embedded = self._place(self.embed(input_ids), self.tower(pixel_values), input_ids)
+        return self.decide(input_ids, attention_mask, position_ids, self.tower.features(pixel_values))
+
+    def decide(
+        self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, features: Sequence[Tensor]
+    ) -> Tensor:
+        """Score a batch about pictures of which the tower gave these features."""
+        embedded = self._place(self.embed(input_ids), features[0], input_ids)
         return functional.linear(self.decoder(embedded, attention_mask, position_ids), self.head)
 
     def _place(self, embedded: Tensor, features: Tensor, input_ids: Tensor) -> Tensor:
@@ -153,3 +165,39 @@ class VisionScorer(nn.Module):
         turn = (is_image.to(torch.int64).cumsum(1) - 1).clamp(0, features.shape[1] - 1)
         chosen = features.gather(1, turn[:, :, None].expand(-1, -1, features.shape[-1]))
         return torch.where(is_image[:, :, None], chosen, embedded)
+
+
+class TowerGraph(nn.Module):
+    """The tower of a scorer by itself."""
+
+    def __init__(self, scorer: VisionScorer) -> None:
+        """Args:
+        scorer: any of the three families'.
+        """
+        super().__init__()
+        self.tower = scorer.tower
+
+    def forward(self, pixel_values: Tensor) -> Tensor:
+        """float32 [1, P, F] patches of a picture to all its features, side by side: [1, P / merge², read * D]."""
+        features = self.tower.features(pixel_values)
+        return torch.cat(features, -1) if len(features) > 1 else features[0]
+
+
+class DecisionGraph(nn.Module):
+    """A scorer without its tower."""
+
+    def __init__(self, scorer: VisionScorer) -> None:
+        """Args:
+        scorer: any of the three families'; its tower is taken out.
+        """
+        super().__init__()
+        del scorer.tower
+        scorer.several = False  # features come by rows already
+        self.scorer = scorer
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, image_features: Tensor
+    ) -> Tensor:
+        """As `VisionScorer.forward`, with `image_features` [B, n * P / merge², read * D] of `TowerGraph`."""
+        parts = image_features.chunk(self.scorer.read, -1) if self.scorer.read > 1 else [image_features]
+        return self.scorer.decide(input_ids, attention_mask, position_ids, parts)

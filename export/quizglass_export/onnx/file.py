@@ -101,7 +101,7 @@ def save_model(model: onnx.ModelProto, path: Path) -> None:
     Files with weights of a model that was at `path` before are removed.
     """
     beside = path.with_name(f"{path.name}.data")
-    for name in {beside.name, *(_external_files(path) if path.exists() else ())}:
+    for name in {beside.name, *(external_files(path) if path.exists() else ())}:
         path.with_name(name).unlink(missing_ok=True)
     large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) >= _LARGE
     onnx.save(model, str(path), save_as_external_data=large, location=beside.name if large else None)
@@ -132,7 +132,7 @@ def check_whole(path: Path) -> None:
     onnx.checker.check_model(str(path))
 
 
-def _external_files(path: Path) -> set[str]:
+def external_files(path: Path) -> set[str]:
     """Names of the files beside a model that hold its weights."""
     model = onnx.load(str(path), load_external_data=False)
     entries = [entry for tensor in model.graph.initializer for entry in tensor.external_data]

@@ -81,7 +81,7 @@ def _graphs(bundle: Any, asked: Sequence[str] | None) -> dict[str, _Graph]:
     for role in bundle.roles.names():
         part = bundle.roles.part(role)
         for key, file in files_of(part) if part.engine == "onnx" else ():
-            if key.rpartition(".")[2] in ("model", "text_model"):
+            if key.rpartition(".")[2] in ("model", "text_model", "tower"):
                 graph = graphs.setdefault(file, _Graph())
                 graph.names.append(role if key == "model" else f"{role}.{key}")
                 graph.roles.add(role)

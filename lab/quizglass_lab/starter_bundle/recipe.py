@@ -56,7 +56,13 @@ def _roles(root: Path, settings: StarterSettings, quantisation: str) -> Roles:
     decisions = _decisions(root)
     picture = settings.picture
     tokenizer = None if (root / "reranker_base" / "tokenizer.json").is_file() else "base/tokenizer.json"
-    planner = {"checkpoint": "base", "adapters": "planner", "picture": picture, "max_tokens": settings.planner_tokens}
+    planner = {
+        "checkpoint": "base",
+        "adapters": "planner",
+        "picture": picture,
+        "max_tokens": settings.planner_tokens,
+        "tower": False,  # the starter's files are in the repository, which takes no more weights
+    }
     reranker = {
         "checkpoint": "reranker_base",
         "adapters": "reranker",

@@ -1,8 +1,9 @@
-"""A cache of bounded cost that threads share."""
+"""Caches of bounded cost that threads share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock
 from typing import Generic, TypeVar
@@ -82,3 +83,46 @@ class BoundedCache(Generic[K, V]):
                 self._values[key] = value
         if self._together:
             caches.bound(self._kind)
+
+
+class MadeOnce(Generic[K, V]):
+    """Values that take long to make: kept as a `BoundedCache` keeps them, and made once however many threads ask.
+
+    Args:
+        limit: most cost kept.
+        cost: of one value.
+        name: under which the metrics count what was made as `miss`, and what was there or being made as `hit`.
+        kind: of `observe.caches`.
+    """
+
+    def __init__(self, limit: int, cost: Callable[[V], int], name: str, kind: str) -> None:
+        self._kept = BoundedCache[K, V](limit, cost, kind=kind)
+        self._name = name
+        self._lock = Lock()  # of the table alone, never held while a value is made
+        self._making: dict[K, Future[V]] = {}
+
+    def get(self, key: K, make: Callable[[], V]) -> V | Future[V]:
+        """The value: kept, or made now. While another thread makes it, that one's future, which cannot be cancelled and
+        fails with what `make` raises there.
+        """
+        with self._lock:
+            kept = self._kept.get(key)
+            ready = kept if kept is not None else self._making.get(key)
+            if ready is None:
+                self._making[key] = future = Future[V]()
+                future.set_running_or_notify_cancel()
+        metrics.CACHE.add(self._name, "miss" if ready is None else "hit")
+        return self._made(key, make, future) if ready is None else ready
+
+    def _made(self, key: K, make: Callable[[], V], future: Future[V]) -> V:
+        try:
+            value = make()
+            self._kept.put(key, value)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._making[key]
+        future.set_result(value)
+        return value

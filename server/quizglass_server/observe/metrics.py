@@ -115,8 +115,9 @@ REFUSALS = Counter(
 )
 CACHE = Counter(
     "quizglass_cache_lookups_total",
-    "Lookups in caches, `hit` or `miss`: `pictures` (decoded), their printed `words` and `vectors`, `answers` of "
-    "searches, and answers of `sources` beside the store.",
+    "Lookups in caches, `hit` or `miss`: `pictures` (decoded), their printed `words` and `vectors`, what vision "
+    "`towers` of deciders make of them (a miss is a run), `answers` of searches, and answers of `sources` beside the "
+    "store.",
     ("cache", "result"),
 )
 CACHE_BYTES = Gauge(

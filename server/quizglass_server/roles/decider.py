@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass.values import Plan
-from quizglass_bundle.fields import graphs
 from quizglass_bundle.inputs.prompts import (
     EXAMPLE,
     Prompt,
@@ -27,7 +26,7 @@ from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.roles.shared.grids import Grids, blank
 from quizglass_server.roles.shared.loading import Loading
 from quizglass_server.roles.shared.logits import softmax
-from quizglass_server.roles.shared.scorers import VisionGraph, VisionRow, scorer_prompt
+from quizglass_server.roles.shared.scorers import VisionGraph, VisionPrompt, scorer_prompt
 from quizglass_server.roles.shared.scorers import probabilities as label_probabilities
 from quizglass_server.roles.shared.shared_prompts import PromptPart, SharingScorer
 
@@ -99,17 +98,16 @@ class VisionDecider:
                 "its prompt shows several pictures, its graph takes the wearer's alone", extra={"role": role}
             )
         try:
-            sized = [
-                (size, VisionGraph.shared(spec, size, name, prompt.tokenizer, loading)) for size, name in graphs(spec)
-            ]
-            self._graphs = Grids(sized)
-            for size, graph in sized:
+            made = VisionGraph.every_size(spec, prompt.tokenizer, loading)
+            self._graphs = Grids([(graph.size, graph) for graph in made])
+            for graph in made:
                 for count in (1, 2)[: spec.takes]:
-                    row = self._row(graph, [Picture(b"", blank(size))] * count, EXAMPLE)
-                    self._named(graph, graph.run([row])[0])
+                    shown = self._asked(graph, [Picture(b"", blank(graph.size))] * count, EXAMPLE)
+                    self._named(graph, graph.try_out(shown.ids, len(shown.pictures)))
         except PromptError as error:
             raise BundleError(f"roles.{role}: {error}") from error
         self.executor = self._graphs.first.executor
+        self.notice = next((graph.notice for graph in made if graph.notice), "")
 
     async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         """Probability of each label.
@@ -117,8 +115,7 @@ class VisionDecider:
         A prompt beyond the model's length goes without the pictures of entries, then loses the end of its longest data.
         """
         graph = self._graph(pictures)
-        (logits,) = await graph.batcher.run(lambda: [self._row(graph, pictures, values)])
-        return self._named(graph, logits)
+        return self._named(graph, await graph.logits(lambda: self._asked(graph, pictures, values)))
 
     async def look_at(self, picture: Picture) -> None:
         """Bring a picture into the model's form, which a prompt about it then need not do."""
@@ -128,13 +125,13 @@ class VisionDecider:
         """For the size that suits the first picture, which all of a prompt's are brought to."""
         return self._graphs.fitting(pictures[0].width, pictures[0].height) if pictures else self._graphs.first
 
-    def _row(self, graph: VisionGraph, pictures: Sequence[Picture], values: Values) -> VisionRow:
+    def _asked(self, graph: VisionGraph, pictures: Sequence[Picture], values: Values) -> VisionPrompt:
         prompt = self._prompt(graph, min(len(pictures), self._spec.takes), values)
         shown = [pictures[segment.picture] for segment in prompt if segment.kind is SegmentKind.IMAGE]
         if len(shown) > self._spec.takes:
             raise PromptError(f"prompt template {self._template.name}: shows {len(shown)} pictures of {len(pictures)}")
         ids = encode_within(self._tokenizer, prompt, graph.span, self._spec.max_tokens)
-        return VisionRow(ids, tuple(graph.patches(picture) for picture in shown))
+        return VisionPrompt(ids, tuple(shown))
 
     def _prompt(self, graph: VisionGraph, count: int, values: Values) -> Prompt:
         """The prompt with so many pictures; with the first alone where it would be too long otherwise."""

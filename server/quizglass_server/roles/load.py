@@ -281,7 +281,8 @@ def _of_onnx_runtime(parts: Sequence[RolePart], files: ModelFiles, provider: str
 
 def _graphs(part: RolePart, files: ModelFiles) -> Iterator[Path]:
     """Of a role."""
-    names = [getattr(part, key, None) for key in ("model", "text_model", "packed")]
-    for name in [*names, *(grid.model for grid in getattr(part, "grids", None) or ())]:
+    names = [getattr(part, key, None) for key in ("model", "tower", "text_model", "packed")]
+    grids = getattr(part, "grids", None) or ()
+    for name in [*names, *(getattr(grid, key, None) for grid in grids for key in ("model", "tower"))]:
         if name is not None:
             yield files.path(name)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import numpy_helper
 
@@ -22,10 +23,12 @@ from bench.export.cards import CUDA, FLOAT32, TENSORRT, compare_all, random_role
 from bench.export.setup import Setup  # noqa: E402
 from quizglass_bundle.files import Bundle  # noqa: E402
 from quizglass_export.bundles.change import repack  # noqa: E402
+from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.trt.engine import Limits, input_ranges  # noqa: E402
 from quizglass_export.trt.operators import check_operators  # noqa: E402
 from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
+from quizglass_server.engines.onnx.stepped import SteppedRuns  # noqa: E402
 from quizglass_server.roles.load import load_models  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_bundle, exported_role, write_manifest  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import (  # noqa: E402
@@ -136,16 +139,33 @@ def test_a_planner_for_cuda_is_near_pytorch_in_few_nodes_a_layer(tmp_path: Path,
     assert len(places) == 2
     assert places[1] - places[0] <= 12, order[places[0] : places[1]]
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 1
+    tower = tmp_path / "files" / part.tower
+    operators = Counter(node.op_type for node in onnx.load(str(tower)).graph.node)
+    assert (operators["MultiHeadAttention"], operators["MultiHeadAttention"] + operators["Softmax"]) == (3, 3)
+    pixels = {"pixel_values": np.random.default_rng(1).normal(size=(1, 64, 1176)).astype(np.float32)}
+    bound = SteppedRuns(onnxruntime, session(tower), "cpu")
+    for given in (pixels, {"pixel_values": pixels["pixel_values"] / 2}):
+        (kept,) = bound.run(["image_features"], given)
+        assert np.abs(kept - session(tower).run(["image_features"], given)[0]).max() == 0
+    assert bound.shapes == [()], "one set of tensors, and one graph of kernels"
 
 
-def test_a_planner_for_tensorrt_has_standard_operators_and_a_profile(tmp_path: Path, planner: dict[str, Any]) -> None:
-    part, checks = exported_role(tmp_path, "planner", {**planner, "precision": "tensorrt-fp16"}, 6)
+@pytest.mark.parametrize("tower", [True, False])
+def test_a_planner_for_tensorrt_has_standard_operators_and_a_profile(
+    tmp_path: Path, planner: dict[str, Any], tower: bool
+) -> None:
+    spec = {**planner, "precision": "tensorrt-fp16", "tower": tower}
+    part, checks = exported_role(tmp_path, "planner", spec, 6)
     assert all(check.passed for check in checks), checks
     path = tmp_path / "files" / part.model
     assert check_operators(path).fits
     ranges = input_ranges(path, Limits(batch=16, tokens=256))
-    assert set(ranges) == {"input_ids", "attention_mask", "position_ids", "pixel_values"}
+    seen = "image_features" if tower else "pixel_values"
+    assert set(ranges) == {"input_ids", "attention_mask", "position_ids", seen}
     assert ranges["position_ids"].largest == (3, 16, 256)
+    if tower:
+        assert check_operators(tmp_path / "files" / part.tower).fits
+        assert input_ranges(tmp_path / "files" / part.tower, Limits())["pixel_values"].largest == (1, 64, 1176)
 
 
 @pytest.mark.parametrize("precision", ["cuda-fp16", "tensorrt-fp16"])

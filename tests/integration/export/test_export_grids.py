@@ -31,11 +31,12 @@ def size(width: int, height: int) -> dict[str, int]:
 
 def test_a_scorer_has_a_graph_for_each_size_and_each_equals_transformers(scorer: Path) -> None:
     part, checks = exported(scorer, "planner", picture=size(112, 112), grids=[size(84, 140), size(56, 56)])
-    assert [(grid.width, grid.height, grid.model) for grid in part.grids] == [
-        (84, 140, "planner/model-84x140.onnx"),
-        (56, 56, "planner/model-56x56.onnx"),
+    assert [(grid.width, grid.height, grid.model, grid.tower) for grid in part.grids] == [
+        (84, 140, "planner/model-84x140.onnx", "planner/tower-84x140.onnx"),
+        (56, 56, "planner/model-56x56.onnx", "planner/tower-56x56.onnx"),
     ]
-    assert all((scorer / "files" / grid.model).is_file() for grid in part.grids)
+    files = [name for grid in (part, *part.grids) for name in (grid.model, grid.tower)]
+    assert all((scorer / "files" / name).is_file() for name in files)
     assert all(check.passed for check in checks), checks
     assert [check.measure for check in checks if check.measure.startswith("equal labels")] == [
         "equal labels",

@@ -109,6 +109,7 @@ def test_a_build_takes_one_that_is_accepted_and_says_why(sources: Path, tmp_path
     assert chosen in candidates
     assert not candidates[chosen]["refused"]
     assert chosen_precision(bundle.path("planner/model.onnx")) == chosen
+    assert chosen_precision(bundle.path("planner/tower.onnx")) == chosen
     assert f"roles.planner.precision: {chosen}, {found['why']}; measured on {found['cpu']}" in printed
     assert "int8-rows: " in printed
     report = (tmp_path / "bundle.report.md").read_text()

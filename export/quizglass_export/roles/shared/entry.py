@@ -94,6 +94,9 @@ class Scorer(FromCheckpoint):
     """Needed by vision-language models."""
     grids: tuple[Size, ...] = ()
     """Further sizes of their pictures, each a graph of its own."""
+    tower: bool | None = None
+    """Whether the vision tower of a vision-language model is a graph of its own, which runs once a picture for all
+    decisions about it. Default: it is."""
     image_token: str = IMAGE_TOKEN
 
 

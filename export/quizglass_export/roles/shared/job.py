@@ -217,9 +217,13 @@ Sized = TypeVar("Sized", VisionScorer, DetectorPart)
 
 def by_size(part: Sized) -> list[Sized]:
     """A model of several picture sizes as models of one each."""
-    return [
-        part.model_copy(update={"picture": picture, "model": model, "grids": None}) for picture, model in graphs(part)
+    changes: list[dict[str, Any]] = [
+        {"picture": picture, "model": model, "grids": None} for picture, model in graphs(part)
     ]
+    towers: tuple[str | None, ...] = part.towers if isinstance(part, VisionScorer) else ()
+    for place, tower in enumerate(towers):
+        changes[place]["tower"] = tower
+    return [part.model_copy(update=change) for change in changes]
 
 
 def in_each_size(part: Sized, check: Callable[[Sized], list[Check]]) -> list[Check]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 import torch
 import transformers
+from torch import nn
 
 from quizglass_bundle.fields import Patched
 from quizglass_bundle.inputs import vision_inputs
 from quizglass_bundle.inputs.prompts import MOST_ENTRIES, SegmentKind
 from quizglass_bundle.inputs.resizing import RGB
-from quizglass_bundle.parts import TextScorer, VisionScorer
+from quizglass_bundle.parts import TextScorer, TowerGrid, VisionScorer
 from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.merged import MergedWeights
@@ -27,16 +28,18 @@ from quizglass_export.errors import ExportError
 from quizglass_export.graphs.card_decoder import card_vision_scorer
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.graphs.scorer_text import SharingTextScorer
+from quizglass_export.graphs.scorer_vl import DecisionGraph, TowerGraph
 from quizglass_export.onnx import scorer_file
 from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer, latency
-from quizglass_export.onnx.sample_runs import SampleRuns, scorer_runs
+from quizglass_export.onnx.sample_runs import Run, SampleRuns, scorer_runs
 from quizglass_export.onnx.scorer_file import without_past
-from quizglass_export.onnx.scorer_inputs import scorer_batch
+from quizglass_export.onnx.scorer_inputs import FEATURES, TowerRuns, scorer_batch, tower_inputs
 from quizglass_export.onnx.tracing import write_onnx
-from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
+from quizglass_export.parity import Floats, Inputs, as_array, check_scorer, session
 from quizglass_export.roles.shared.card_scorers import write_for_cuda, write_for_tensorrt
 from quizglass_export.roles.shared.entry import Scorer
 from quizglass_export.roles.shared.job import Exported, RoleJob, by_size, in_each_size, prompt_name
+from quizglass_export.roles.shared.towers import tower_name
 from quizglass_server.engines.onnx.stepped import LENGTHS, step
 from quizglass_server.roles.shared.packing import packed
 
@@ -54,11 +57,19 @@ ROWS = {0: "batch", 1: "sequence"}
 TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
 SEVERAL = {0: "batch", 1: "patches"}
 """Dynamic axes of `pixel_values` where prompts show several pictures."""
-VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
-ONE_PROMPT = {
-    name: {place: axis for place, axis in axes.items() if axis == "sequence"} for name, axes in VISION_AXES.items()
-}
+_PLACED = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}}
+VISION_AXES = _PLACED | {"pixel_values": {0: "batch"}}
+
+
+def _one_prompt(axes: Mapping[str, Mapping[int, str]]) -> dict[str, dict[int, str]]:
+    return {name: {place: axis for place, axis in each.items() if axis == "sequence"} for name, each in axes.items()}
+
+
+ONE_PROMPT = _one_prompt(VISION_AXES)
 """The same for CUDA, which is given one prompt a run."""
+DECISION_AXES = _PLACED | {FEATURES: {0: "batch"}}
+"""Where the tower is a graph of its own."""
+_SEVERAL_FEATURES = {0: "batch", 1: "features"}
 
 
 def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
@@ -96,16 +107,23 @@ def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
     """Merge and export a vision-language scorer, a graph for each picture size; for a card, of the wearer's alone."""
     labels = job.head(spec.labels)
     picture = job.picture(spec.picture)
+    apart = spec.tower is not False
+    model = f"{job.role}/model.onnx"
+    grids = [
+        TowerGrid(**grid.model_dump(), tower=tower_name(grid.model) if apart else None)
+        for grid in job.grids(picture, spec.grids) or ()
+    ]
     part = VisionScorer(
         engine="onnx",
         kind="vl-scorer",
-        model=f"{job.role}/model.onnx",
+        model=model,
+        tower=tower_name(model) if apart else None,
         tokenizer=job.tokenizer,
         prompt=prompt_name(spec.prompt),
         labels=spec.labels,
         rows=job.places(spec.labels),
         picture=picture,
-        grids=job.grids(picture, spec.grids),
+        grids=tuple(grids) or None,
         image_token=spec.image_token,
         most_pictures=1 + MOST_ENTRIES if _shows_several(job, spec) else None,
         max_tokens=_longest_with_pictures(job, spec, _sizes(job, spec)),
@@ -116,23 +134,59 @@ def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
 
 
 def _write_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer, labels: list[int]) -> dict[str, Any]:
-    """The graph of one picture size; returns notes for the report."""
+    """The graphs of one picture size; returns notes for the report."""
     prompts = VisionPrompts(job, part)
-    grid = vision_inputs.patch_grid(part.picture)
     one = spec.precision == "cuda-fp16"
-    given = prompts.inputs([0] if one else [0, len(prompts.rows) - 1])
-    example = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in given.items()}
     several = part.takes > 1
-    axes = VISION_AXES | {"pixel_values": SEVERAL} if several else ONE_PROMPT if one else VISION_AXES
-    kind = VISION_CLASSES[job.source.model_type]
     make = card_vision_scorer if one else vision_scorer
-    build = partial(make, labels=labels, grid=grid, several=several)
-    if is_large(job.source):
-        weights = MergedWeights(job.source, kind)
-        write_streamed(weights, build, labels, lambda _: example, axes, ["logits"], job.path(part.model))
-    else:
-        write_onnx(build(job.source.load(kind)), example, axes, "logits", job.path(part.model))
-    return apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
+    build = partial(make, labels=labels, grid=vision_inputs.patch_grid(part.picture), several=several)
+    writer = _ScorerWriter(job, build, labels)
+    notes: dict[str, Any] = {}
+    axes = VISION_AXES | ({"pixel_values": SEVERAL} if several else {})
+    decide: Callable[[Any], nn.Module] | None = None
+    if part.tower is not None:
+        path = job.path(part.tower)
+        writer.write(path, TowerGraph, prompts.pixels([0]), {}, FEATURES)  # of one picture: no axis is dynamic
+        notes["tower"] = apply_precision(path, spec.precision, prompts.pixels, len(prompts.rows))
+        axes = DECISION_AXES | ({FEATURES: _SEVERAL_FEATURES} if several else {})
+        decide = DecisionGraph
+    given = prompts.inputs([0] if one else [0, len(prompts.rows) - 1])
+    writer.write(job.path(part.model), decide, given, _one_prompt(axes) if one else axes, "logits")
+    notes |= apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
+    if "products" in notes and part.tower is not None:
+        notes["products"] += notes["tower"]["products"]
+    return notes
+
+
+class _ScorerWriter:
+    """Writes the graphs of a scorer: from its checkpoint loaded once, or tensor by tensor where that is too large."""
+
+    def __init__(self, job: RoleJob, build: Callable[[Any], nn.Module], labels: Sequence[int]) -> None:
+        self._source, self._kind = job.source, VISION_CLASSES[job.source.model_type]
+        self._build, self._labels = build, labels
+        self._scorer: nn.Module | None = None
+
+    def write(
+        self,
+        path: Path,
+        part: Callable[[Any], nn.Module] | None,
+        given: Inputs,
+        axes: Mapping[str, Mapping[int, str]],
+        output: str,
+    ) -> None:
+        """Write a part of the scorer; all of it for None."""
+        take = part or (lambda scorer: scorer)
+        example = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in given.items()}
+        if is_large(self._source):
+            weights = MergedWeights(self._source, self._kind)
+            build = self._build
+            write_streamed(
+                weights, lambda model: take(build(model)).eval(), self._labels, lambda _: example, axes, [output], path
+            )
+            return
+        if self._scorer is None:
+            self._scorer = self._build(self._source.load(self._kind))
+        write_onnx(take(self._scorer).eval(), example, axes, output, path)
 
 
 def check_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer) -> list[Check]:
@@ -153,9 +207,25 @@ def _check_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer) -> list
 
 
 def vision_scorer_runs(job: RoleJob, spec: Scorer, part: VisionScorer) -> SampleRuns:
-    """Runs of a vision-language scorer's models on pictures of the first size."""
+    """Runs of a vision-language scorer's models on pictures of the first size; its tower runs for each prompt."""
     prompts = VisionPrompts(job, part)
-    return scorer_runs(job.role, part.model, prompts.inputs, len(prompts.rows), spec.accept, part.rows)
+    runs = scorer_runs(job.role, part.model, prompts.whole, len(prompts.rows), spec.accept, part.rows)
+    return runs if part.tower is None else replace(runs, opened=partial(_opened, part.tower, part))
+
+
+def _opened(tower: str, part: VisionScorer, folder: Path) -> Run:
+    """Both graphs of a folder, given what a single one takes."""
+    sees, decides = TowerRuns(folder / tower, part.picture), session(folder / part.model)
+    down, across = vision_inputs.patch_grid(part.picture)
+
+    def outputs(inputs: Inputs) -> list[Floats]:
+        pixels = np.asarray(inputs["pixel_values"], np.float32)
+        seen = [sees(each) for each in pixels.reshape(-1, down * across, pixels.shape[-1])]
+        given = {name: value for name, value in inputs.items() if name != "pixel_values"}
+        values: list[Floats] = decides.run(["logits"], given | {FEATURES: np.concatenate(seen)[None]})
+        return values
+
+    return outputs
 
 
 class VisionPrompts:
@@ -166,6 +236,8 @@ class VisionPrompts:
     def __init__(self, job: RoleJob, part: VisionScorer) -> None:
         tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
         self.spec = part.picture
+        self._tower = job.path(part.tower) if part.tower is not None else None
+        self._views = [vision_inputs.fit(sample.picture, part.picture) for sample in job.samples]
         self.image_id = tokenizer.token_id(part.image_token)
         self.rows: list[list[int]] = []
         self.pictures: list[list[RGB]] = []
@@ -183,14 +255,33 @@ class VisionPrompts:
 
     def inputs(self, indices: Sequence[int]) -> Inputs:
         """The server's own tensors for some of the samples."""
+        if self._tower is None:
+            return self.whole(indices)
+        rows, pictures = [self.rows[i] for i in indices], [self.pictures[i] for i in indices]
+        return self._runs.batch(rows, self.image_id, pictures)
+
+    def whole(self, indices: Sequence[int]) -> Inputs:
+        """The same for a single graph of pictures and prompts."""
         rows, pictures = [self.rows[i] for i in indices], [self.pictures[i] for i in indices]
         return scorer_batch(rows, self.image_id, self.spec, pictures)
+
+    def pixels(self, indices: Sequence[int]) -> Inputs:
+        """What the tower is given of one sample."""
+        (index,) = indices
+        return tower_inputs(vision_inputs.patches(self._views[index], self.spec))
+
+    @cached_property
+    def _runs(self) -> TowerRuns:
+        """The tower as it is stored, once it is."""
+        assert self._tower is not None
+        return TowerRuns(self._tower, self.spec)
 
 
 def prepare_text_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer."""
-    if spec.picture is not None or spec.grids:
-        raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
+    for key, given in (("picture", spec.picture), ("grids", spec.grids or None), ("tower", spec.tower)):
+        if given is not None:
+            raise ExportError(f"roles.{job.role}.{key}: {job.source.model_type} reads text alone; leave it out")
     job.check_scorer(spec, _longest(job, spec))
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,12 @@ from quizglass_bundle.files import Bundle
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
 from quizglass_server.config.options import EngineOptions
-from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import load_models
+from tests.support.bundles.edited_bundle import changed, photo
 from tests.support.bundles.tiny_bundle import write_bundle
 
-Edit = Callable[[Path, dict[str, Any]], None]
 ASKED: dict[str, Any] = {"question": "What?"}
 ANSWERED: dict[str, Any] = {"question": "What?", "evidence": ["a: b"], "answer": "b"}
 CPU = EngineOptions(threads=1, provider="cpu")
@@ -34,29 +31,6 @@ CPU = EngineOptions(threads=1, provider="cpu")
 
 def best(weighed: list[tuple[str, float]]) -> str:
     return max(weighed, key=lambda item: item[1])[0]
-
-
-def changed(root: Path, edit: Edit) -> Path:
-    """A bundle whose files and roles an edit has changed."""
-    path = root / "manifest.json"
-    content = json.loads(path.read_text())
-    edit(root, content["roles"])
-    path.unlink()
-    content["files"] = {
-        file.relative_to(root).as_posix(): {
-            "sha256": sha256(file.read_bytes()).hexdigest(),
-            "bytes": file.stat().st_size,
-        }
-        for file in sorted(root.rglob("*"))
-        if file.is_file()
-    }
-    path.write_text(json.dumps(content))
-    return root
-
-
-def photo(width: int, height: int, level: int = 0) -> Picture:
-    pixels = np.full((height, width, 3), level, np.uint8)
-    return Picture(sha256(pixels.tobytes() + bytes([width % 256])).digest(), pixels)
 
 
 def without_projector(root: Path, roles: dict[str, Any]) -> None:

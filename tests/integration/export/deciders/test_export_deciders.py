@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,9 @@ async def test_deciders_that_share_a_graph_equal_pytorch(
 ) -> None:
     out = tmp_path / "bundle"
     assert run("build", "--recipe", recipe, "--out", out) == 0
+    assert re.search(
+        r"\| planner \| fp32 \|.* \d+\.\d\d \+ \d+\.\d\d a picture \|", (tmp_path / "bundle.report.md").read_text()
+    )
     assert run("verify", out, "--recipe", recipe) == 0
     capsys.readouterr()
     assert run("inspect", out, "--json") == 0
@@ -90,7 +94,10 @@ async def test_deciders_that_share_a_graph_equal_pytorch(
     assert planner.most_pictures == bundle.roles.part("deciders.select").most_pictures == 7  # type: ignore[union-attr]
     spans = 6 * (vision_inputs.image_tokens(planner.picture) + 2)  # type: ignore[union-attr]
     assert planner.max_tokens == 512 + spans, "the pictures of all entries fit beside the text"  # type: ignore[union-attr]
-    assert [name for name in bundle.manifest.files if name.endswith(".onnx")] == ["planner/model.onnx"]
+    assert [name for name in bundle.manifest.files if name.endswith(".onnx")] == [
+        "planner/model.onnx",
+        "planner/tower.onnx",
+    ]
     assert {check["role"] for check in json.loads((out / "parity.json").read_text())["checks"]} == {
         "planner",
         "deciders.act",
