@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -18,10 +19,17 @@ from quizglass_export.assembly.carry_out import Built, carry_out, step_names  # 
 from quizglass_export.assembly.plan import make_plan  # noqa: E402
 from quizglass_export.assembly.quickest import MeasuredPrecision, quickest_of  # noqa: E402
 from quizglass_export.bundles.onnx_graph import chosen_precision  # noqa: E402
-from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.recipe.read import read_recipe  # noqa: E402
+from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
 from tests.support.bundles.small_build import run  # noqa: E402
-from tests.support.bundles.tiny_checkpoints import bert_tokenizer, image_model, owlv2, scatter, text_model  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import (  # noqa: E402
+    bert_tokenizer,
+    grounding_dino,
+    image_model,
+    owlv2,
+    scatter,
+    text_model,
+)
 from tests.support.bundles.tiny_qwen import qwen2_vl, write_tokenizer  # noqa: E402
 
 HEAD = """
@@ -170,11 +178,19 @@ def test_candidates_that_cannot_be_taken_say_why_and_float32_stays(sources: Path
     assert (detector["chosen"], detector["why"], detector["runs"]) == ("fp32", "no other is accepted", 0)
 
 
-def test_a_detector_in_int8_rows_is_held_to_half_a_pixel(sources: Path, tmp_path: Path) -> None:
-    text = HEAD + '[roles.detector]\ncheckpoint = "boxes"\nprecision = "int8-rows"\naccept.drift = 1e-9\n'
-    with pytest.raises(ExportError) as refused:
-        built(written(sources, text, "boxes.toml"), tmp_path)
-    assert "detector: mean change of a probability is " in str(refused.value), "its products are in INT8"
+@pytest.mark.parametrize("kind", ["owlv2", "grounding_dino"])
+def test_a_detector_computes_in_int8_rows_and_is_held_to_half_a_pixel(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "c"
+    words = bert_tokenizer(folder)
+    (owlv2(words, 128) if kind == "owlv2" else grounding_dino()).save_pretrained(folder)
+    size = {} if kind == "owlv2" else {"picture": {"width": 128, "height": 128}}
+    spec = {"checkpoint": folder, "precision": "int8-rows", "accept": {"drift": 0.1}, **size}
+    part, (boxes, moved) = exported_role(tmp_path, "detector", spec, 4)
+    assert (boxes.measure, boxes.demand) == ("largest difference of boxes, in pixels", "<= 0.5")
+    assert moved.passed, moved
+    assert moved.value > 0
+    operators = [node.op_type for node in onnx.load(str(tmp_path / "files" / part.model)).graph.node]
+    assert operators.count("MatMulIntegerToFloat") >= 4
 
 
 def test_where_float32_is_not_accepted_nothing_is(sources: Path, tmp_path: Path, capsys: Output) -> None:
