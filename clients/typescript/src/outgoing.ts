@@ -352,9 +352,10 @@ export class Outgoing {
     this.#changed.tell();
   }
 
-  /** A question waits for a frame. */
+  /** A question waits for a frame, and no longer where there is none to be sent. */
   need(need: FrameNeed): void {
     const upload = this.#uploads.get(hex(need.sha256));
+    if (!upload && !need.region) this.drop(need.sha256);
     if (!upload || need.region || upload.offset !== undefined) return;
     upload.held = false;
     upload.announced = true;

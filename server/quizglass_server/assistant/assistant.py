@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from time import monotonic
@@ -52,6 +53,7 @@ from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.language.intents import Intent, intent_of
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import around, find_regions
+from quizglass_server.steps.lookup.pointing import with_earlier
 from quizglass_server.steps.read import find_words
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 
@@ -256,6 +258,8 @@ class Assistant:
         tasks, later = (ANSWER, *policy.tasks), getattr(policy, "words_later", False)
         published = bool(getattr(policy, "published", False))
         tools_of = partial(Toolbox, words_later=later, published=published)
+        if QUOTES in policy.ending:  # no model is shown the dialogue
+            turn = _whole(turn)
         async with tools_of(turn, runner, self._resources, journal, tasks) as tools:
             by_entry = IMAGE_ENCODER.name in policy.needs and not published
             direct = await answer_by_entry(intent, tools) if by_entry else None
@@ -303,6 +307,12 @@ class Assistant:
             all_prompt_tokens=journal.prompt_tokens,
             all_written_tokens=journal.written_tokens,
         )
+
+
+def _whole(turn: Turn) -> Turn:
+    """A turn whose question leaves out its subject, with the earlier one in front that says it."""
+    whole = with_earlier(turn.question, turn.history)
+    return turn if whole == turn.question else replace(turn, question=whole, asked_last=turn.question)
 
 
 def _notes(draft: Draft, support: Support) -> Mapping[str, str]:

@@ -85,6 +85,8 @@ class Turn:
     """Whether the answer may come from what is remembered."""
     other_than: tuple[str, ...] = ()
     """Texts that name things which the question is not about ("the other one")."""
+    asked_last: str = ""
+    """What is asked, where the question has an earlier one in front that it goes on from: "And where?"; else empty."""
     explain: bool = False
     """Whether the client gets every step, with its inputs and results."""
     answer_grammar: str = ""

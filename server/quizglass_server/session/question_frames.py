@@ -63,7 +63,7 @@ class QuestionFrames:
         if not asked.ask.request.frames:
             return None
         (name,) = (frame.sha256 or b"" for frame in asked.ask.request.frames)
-        if (frame := self.shelf.whole(name) or await self._arrived(asked, name)) is None:
+        if (frame := self.shelf.whole(name) or await self._arrived(asked, name, self._wait_s)) is None:
             raise NotFound(
                 f"{PICTURE_FIELD}: the frame did not come in time; send it and ask again", field=PICTURE_FIELD
             )
@@ -80,14 +80,22 @@ class QuestionFrames:
         part = ShelfFrame(sharper, self._asking)
         return part if region is None else SharpenedFrame(source, part, region)
 
-    async def decode(self, name: bytes) -> None:
-        """Have the dialogue's picture decoded that a question is about, if the session still has it."""
-        if name and self._asking.pictures.held(name) is None and (frame := self.shelf.whole(name)) is not None:
-            await ShelfFrame(frame, self._asking).picture()
+    async def bring(self, asked: AskedQuestion, name: bytes, *, needed: bool) -> None:
+        """Have the dialogue's picture decoded that a question is about. What the session does not have, such as after a
+        restart, is requested; a question that can do without waits for it no longer than for a sharper part.
+        """
+        if not name or self._asking.pictures.held(name) is not None:
+            return
+        if (frame := self.shelf.whole(name)) is None:
+            frame = await self._arrived(asked, name, self._wait_s if needed else min(WAIT_S, self._wait_s))
+            if frame is None:
+                return
+            asked.ledger.include(frame.ahead)
+        await ShelfFrame(frame, self._asking).picture()
 
-    async def _arrived(self, asked: AskedQuestion, name: bytes) -> HeldFrame | None:
+    async def _arrived(self, asked: AskedQuestion, name: bytes, within_s: float) -> HeldFrame | None:
         """A frame that is not whole yet, if it comes in time."""
-        await self._wait(asked, self.shelf.need(name), self._wait_s, self._arrivals)
+        await self._wait(asked, self.shelf.need(name), within_s, self._arrivals)
         return self.shelf.whole(name)
 
     async def _look_closer(

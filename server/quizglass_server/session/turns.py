@@ -297,12 +297,12 @@ class Turns:
     async def _meant(
         self, running: AskedQuestion, dialogue: Dialogue, source: ShelfFrame | SharpenedFrame | None
     ) -> Callable[[Turn], Turn]:
-        """What makes of the turn what it means after a dialogue, whose picture is decoded if it may be about that."""
+        """What makes of the turn what it means after a dialogue, whose picture is there if it may be about that."""
         longest, held = self._asking.max_history, self._asking.pictures.held
         if source is not None:
             return partial(understood, dialogue=dialogue, longest=longest, held=held)
         followed = follow(running.turn, dialogue, longest)
-        await self._frames.decode(followed.frame)
+        await self._frames.bring(running, followed.frame, needed=followed.needed)
         return partial(with_picture, followed=followed, held=held)
 
     def _go_on(self, running: AskedQuestion, rest: str) -> None:

@@ -203,6 +203,30 @@ def likelier(score: float, odds: float) -> float:
     return odds * score / (1 + (odds - 1) * score)
 
 
+def going_on(
+    scores: list[float], alone: list[float], last: str, found: Sequence[NoteSentence], accept: float
+) -> list[float]:
+    """Scores for a question that goes on from an earlier one: "Who bought this? And where?".
+
+    A sentence may answer the earlier question alone. So those count that have what the last one asks for by its kind,
+    or answer that by itself; where none of them answers both, what answers the last one does.
+
+    Args:
+        scores: of each sentence, for both questions together.
+        alone: for the last one by itself; empty: there was no time.
+        last: that question.
+        found: the sentences.
+        accept: the least score of an answer.
+    """
+    if not alone:
+        return scores
+    fitting = [
+        score if own >= accept or says_asked(last, sentence.text) else 0.0
+        for score, own, sentence in zip(scores, alone, found, strict=True)
+    ]
+    return fitting if max(fitting, default=0.0) >= accept else alone
+
+
 def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float) -> list[NoteSentence]:
     """The sentences that answer, in their own order: the best one, and another that may answer, too.
 

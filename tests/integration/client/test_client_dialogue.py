@@ -50,7 +50,7 @@ def test_a_picture_that_is_not_held_any_more_is_sent_again(stage, client):
     dialogue = Dialogue(client)
     dialogue.answer(COST.question, png())
     forget_frames(stage)
-    with pytest.raises(NotFound, match="session"):
+    with pytest.raises(NotFound, match="show it again"):
         Dialogue(client, dialogue.session).answer("What colour is this?")
     assert dialogue.answer("What colour is this?").accepted.frame_sha256 == (SHA256,)
     assert stage.assistant.turns[-1].history == (COST,)

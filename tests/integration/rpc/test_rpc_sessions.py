@@ -149,9 +149,46 @@ async def test_a_picture_that_is_not_held_is_asked_for_only_if_it_is_needed(tmp_
         assert told(turn)[0] == ("What is it called?", "Velmora")
         code, reason, message = await refusal(again, "What colour is it?", session)
         assert (code, reason) == ("NOT_FOUND", "NOT_FOUND")
-        assert "send that in frames" in message
+        assert message.endswith("the picture that this question is about is not held any more; show it again")
         turn, _ = await ask(again, "What colour is it?", session, picture=RED)
     assert told(turn) == [(FIRST, COST)]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["And when?", "For how much?", "With whom?", "And on Mondays?", "How much does he eat?", "Who walks her?"],
+)
+async def test_a_question_without_a_subject_is_about_the_picture_that_is_shown(tmp_path, question):
+    async with server(tmp_path) as stage:
+        _, session = await ask(stage, FIRST, picture=RED)
+        turn, session = await ask(stage, question, session)
+        assert (turn.question, turn.picture.sha256) == (question, hashlib.sha256(RED).digest())
+        turn, _ = await ask(stage, "And where?", session)
+    assert turn.picture.sha256 == hashlib.sha256(RED).digest()
+    async with server(tmp_path) as again:
+        assert (await refusal(again, "And where?", session))[0] == "NOT_FOUND"
+
+
+async def test_what_is_answered_from_elsewhere_does_not_become_it(tmp_path):
+    async with server(tmp_path) as stage:
+        _, session = await ask(stage, FIRST, picture=RED)
+        turn, session = await ask(stage, "Is breakfast included?", session)
+        assert turn.picture is None
+        turn, _ = await ask(stage, "How much does it weigh?", session)
+    assert turn.picture.sha256 == hashlib.sha256(RED).digest()
+
+
+async def test_he_is_the_person_that_was_named_last(tmp_path):
+    async def told(turn, policy, budget):
+        yield values.Done("It was painted by Ole Berg in 1912.", values.FinishReason.COMPLETE)
+
+    async with server(tmp_path) as stage:
+        stage.assistant.script = told
+        _, session = await ask(stage, "Who painted this?", picture=RED)
+        turn, session = await ask(stage, "When was he born?", session)
+        assert (turn.question, turn.picture) == ("When was Ole Berg born?", None)
+        turn, _ = await ask(stage, "And where did he live?", session)
+    assert (turn.question, turn.picture) == ("And where did Ole Berg live?", None)
 
 
 async def test_it_needs_the_picture_while_its_name_is_not_known(tmp_path):

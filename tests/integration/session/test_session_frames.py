@@ -93,6 +93,45 @@ async def test_a_frame_that_never_comes_fails_its_question_alone(stage, said):
     await usable(said)
 
 
+SHOWN = "What does it cost?"
+
+
+async def _after_a_restart(tmp_path, stage):
+    """A server that has the dialogue of a session with a picture, and not the picture."""
+    async with opened(stage.target) as (before, _):
+        await before.say(question("a", SHOWN, await before.show(PICTURE)))
+        await before.done("a")
+    return before.state
+
+
+@pytest.mark.parametrize("later", ["And when?", "What colour is this?", "How much does it weigh?", "How old is he?"])
+async def test_the_picture_of_a_dialogue_is_asked_for_after_a_restart(tmp_path, stage, later):
+    state = await _after_a_restart(tmp_path, stage)
+    async with serving(tmp_path) as again, opened(again.target, state=state) as (said, _):
+        await said.say(question("b", later))
+        need = await said.until(NeedFrame)
+        assert (need.ask_id, need.frames[0].sha256) == ("b", NAME)
+        await said.say(FrameBegin(NAME, len(PICTURE)), *parts(PICTURE))
+        await said.done("b")
+    (turn,) = again.assistant.turns
+    assert (turn.question, turn.picture.sha256) == (later, NAME)
+
+
+async def test_a_question_waits_no_longer_for_a_picture_that_its_client_has_not(tmp_path, stage):
+    state = await _after_a_restart(tmp_path, stage)
+    async with serving(tmp_path, frame_wait_s=3600) as again, opened(again.target, state=state) as (said, _):
+        await said.say(question("b", "What colour is this?"))
+        await said.until(NeedFrame)
+        await said.say(FrameDrop(NAME))
+        notice = await said.notice()
+        assert (notice.ask_id, notice.reason, notice.turn_over) == ("b", "NOT_FOUND", True)
+        await said.say(question("c", "How much does it weigh?"))  # of what it is called by name
+        await said.until(NeedFrame)
+        await said.say(FrameDrop(NAME))
+        await said.done("c")
+    assert [turn.picture for turn in again.assistant.turns] == [None]
+
+
 async def test_a_frame_goes_on_where_it_was_and_is_taken_once(said):
     pieces = parts(PICTURE, 50)
     await said.say(FrameBegin(NAME, len(PICTURE)), pieces[0], pieces[1], FrameBegin(NAME, len(PICTURE)))

@@ -5,7 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from quizglass.values import AbstainReason, AnswerDelta, AnswerKind, Entry, TurnEvent, Verdict, VerdictOutcome
+from quizglass.values import (
+    AbstainReason,
+    AnswerDelta,
+    AnswerKind,
+    Entry,
+    Exchange,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+)
 from quizglass_bundle.tuning import Answers
 from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.errors import InvalidInput
@@ -66,6 +75,21 @@ async def test_a_quoted_row_of_a_table_is_supported() -> None:
     events = await world.ask(turn("Which socket does the board of the old PC have?", shown=False), "quote")
     assert done(events).answer == "part: socket; value: AM2"
     assert (verdict(events).outcome, verdict(events).kind) == (VerdictOutcome.SUPPORTED, AnswerKind.QUOTED)
+
+
+async def test_a_question_without_a_subject_is_weighed_behind_the_one_before_it() -> None:
+    world = World(quote_accept=0.5)
+    history = [Exchange("How much does the Velmora cost?", "45 crowns")]
+    events = await world.ask(turn("And when?", shown=False, history=history), "quote")
+    assert ["How much does the Velmora cost? And when?"] in world.models.calls.of("text_encoder")
+    assert verdict(events).kind is AnswerKind.QUOTED
+
+
+async def test_a_question_without_a_subject_is_answered_from_no_other_entry() -> None:
+    world = World(quote_accept=0.5)
+    world.knowledge.entries = []  # the picture shows nothing that is known
+    world.knowledge.chunks = [ChunkHit(Entry("harbour", "Harbour", source="notes"), "Built in 1974.", 0.9)]
+    assert verdict(await world.ask(turn("And when?"), "quote")).outcome is VerdictOutcome.ABSTAINED
 
 
 @pytest.mark.parametrize("question", ["?", "!!!", "2+2", "42"])

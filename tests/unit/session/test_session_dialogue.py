@@ -48,6 +48,9 @@ def said(followed: Followed) -> list[tuple[str, str]]:
         ("Who designed the boat?", ALONE, OLD, False),  # the last picture there was
         ("Who founded Zelfex?", PRICED, b"", False),
         ("And the other one?", PRICED, OLD, True),
+        ("And when?", PRICED, OLD, True),  # its name alone does not say what is asked
+        ("How old is he?", UNCHECKED, OLD, True),
+        ("And when?", ALONE, b"", False),  # of what was asked by name
     ],
 )
 def test_the_picture_matters_where_the_question_points_at_it(
@@ -83,6 +86,35 @@ def test_it_stays_what_it_was_over_answers_that_name_nothing() -> None:
     assert said(followed) == [(PRICED.question, "45 crowns"), ("What is it called?", "Velmora"), said(followed)[-1]]
     assert (followed.frame, followed.needed) == (OLD, False)
     assert len(said(asked("Who made it?", NAMED, UNCHECKED, weighed))) == 3  # the boat's name is unknown
+
+
+def test_what_is_asked_of_no_thing_does_not_become_it() -> None:
+    astray = Spoken("Is breakfast included?", "With spring onions", entities=("Porridge",))
+    thanks = Spoken("Thanks!", "You're welcome.")
+    followed = asked("How much does it weigh?", PRICED, astray, thanks)
+    assert (followed.frame, followed.needed) == (OLD, False)
+    assert [answer for question, answer in said(followed) if question == "What is it called?"] == ["Velmora"]
+    assert asked("And when?", PRICED, thanks).frame == OLD
+    assert asked("When was it founded?", PRICED, ALONE).frame == b""  # that has a name
+
+
+def test_the_name_of_it_is_that_of_the_first_answer_that_has_one() -> None:
+    astray = Spoken("And when?", "In May", OLD, ("Jolawex",))
+    assert ("What is it called?", "Velmora") in said(asked("Who made it?", PRICED, astray))
+
+
+def test_a_person_that_was_named_is_asked_about_without_the_picture() -> None:
+    painted = Spoken("Who painted this?", "It was painted by Ole Berg in 1912.", OLD, ("Harbour",))
+    followed = asked("When was he born?", painted)
+    assert (followed.turn.question, followed.frame) == ("When was Ole Berg born?", b"")
+    born = Spoken("When was Ole Berg born?", "1880")
+    assert asked("And where?", painted, born).frame == b""
+    assert asked("Where did he live?", painted, born).turn.question == "Where did Ole Berg live?"
+    assert asked("How big is it?", painted, born).frame == b""
+    when = Spoken("And when?", "In 1912.", OLD)
+    assert asked("When was he born?", painted, when).turn.question == "When was Ole Berg born?"
+    walked = Spoken("Who walks him?", "Lena walks him.", OLD, ("Balu",))
+    assert asked("How old is he?", walked).frame == OLD
 
 
 def test_another_thing_of_the_picture_has_not_the_name_of_the_one_before() -> None:

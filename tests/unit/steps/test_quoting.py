@@ -10,6 +10,7 @@ from quizglass_server.steps.quoting import (
     LONGEST_ANSWER,
     beginning_of,
     chosen,
+    going_on,
     joined,
     may_answer,
     of_named,
@@ -230,3 +231,12 @@ def test_any_passage_of_an_entry_may_say_what_it_is_about() -> None:
     assert quotable(found, "When is the piano tuned?", **of) == found[:2]
     assert quotable(found, "When was the organ built?", **of) == []
     assert quotable(found, "When is tuning?", **of) == found
+
+
+def test_a_question_that_goes_on_is_answered_by_what_it_asks_and_not_by_what_was_asked_before() -> None:
+    found = sentences_of([note("Lives only 10 days. Bought by Dad in Hong Kong. Insured for 900 crowns.")])
+    together, alone = [0.9, 0.8, 0.1], [0.1, 0.2, 0.3]
+    assert going_on(together, alone, "And where?", found, 0.5) == [0.0, 0.8, 0.0]
+    assert going_on(together, [0.6, 0.2, 0.3], "For how much?", found, 0.5) == [0.9, 0.0, 0.0]
+    assert going_on(together, alone, "For how much?", found, 0.5) == alone
+    assert going_on(together, [], "And where?", found, 0.5) == together

@@ -19,6 +19,7 @@ from quizglass.session import (
     OutputProfile,
     PostureChange,
     Progress,
+    Restored,
     Speech,
     SpeechTranscript,
     TurnUpdate,
@@ -136,6 +137,9 @@ class _Talk:
         whole = arguments.explain or by_segments
         self._view = TurnView(stdout(), segments=by_segments) if whole else AnswerView(stdout(), say)
         self._frame = b""
+        """Picture that the next question names."""
+        self._shown = b""
+        """Picture that was shown last."""
         self._turn: AsyncTurn | None = None
         self._telling: asyncio.Task[None] | None = None
         self._told_last = ""
@@ -168,7 +172,7 @@ class _Talk:
     async def show(self, shown: PictureLike | None) -> None:
         """Send a picture, which the next question is about."""
         if shown is not None:
-            self._frame = await self._session.show(shown)
+            self._frame = self._shown = await self._session.show(shown)
 
     async def take(self, line: str) -> None:
         """One line that was typed."""
@@ -182,6 +186,7 @@ class _Talk:
             case ["/help"]:
                 say(_HELP)
             case ["/forget"]:
+                self._frame = self._shown = b""
                 await self._session.forget()
             case ["/stop"]:
                 if self._turn is not None:
@@ -229,6 +234,8 @@ class _Talk:
                 case LinkLost(reason):
                     say(f"the link is lost ({reason}); trying again")
                 case LinkRestored(restored, reason, after):
+                    if restored is Restored.NONE:
+                        self._frame = self._shown  # the server knows no picture that a question could go on from
                     say(f"the link is back after {after:.1f} s, restored: {restored}{f' ({reason})' if reason else ''}")
 
     async def _tell(self, turn: AsyncTurn, before: asyncio.Task[None] | None) -> None:

@@ -166,9 +166,11 @@ class OutgoingMessages:
             self._changed.set()
 
     def need(self, need: FrameNeed) -> None:
-        """A question waits for a frame."""
+        """A question waits for a frame, and no longer where there is none to be sent."""
         upload = self._uploads.get(need.sha256)
-        if upload is not None and need.region is None and upload.offset is None:
+        if upload is None and need.region is None:
+            self.drop(need.sha256)
+        elif upload is not None and need.region is None and upload.offset is None:
             upload.held, upload.announced = False, True
             self.say(upload.begin)
 

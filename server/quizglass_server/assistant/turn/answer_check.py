@@ -29,6 +29,7 @@ from quizglass_server.steps.quoting import (
     asks_in_words,
     chosen,
     compare,
+    going_on,
     joined,
     quotable,
     raised,
@@ -138,6 +139,8 @@ class AnswerCheck:
         if weighed is None:
             return None
         accept, scores = self._resources.tuning.quote_accept or 0.0, raised(question, found, weighed[: len(found)])
+        if found and (last := self._turn.asked_last):
+            scores = going_on(scores, await self._sentence_scores(last, found) or [], last, found, accept)
         read = best_piece(question, pieces, weighed[len(found) :])
         if read is not None and read.score >= max([accept, *scores]):
             return [quoted_piece(read)]

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from quizglass.values import Done, EvidenceFound, Exchange, Origin, TurnEvent, Verdict, VerdictOutcome
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import NotFound
-from quizglass_server.session.dialogue.references import Reference, asks_for_other, carried, refers, says_again
+from quizglass_server.session.dialogue.persons import with_person
+from quizglass_server.session.dialogue.references import (
+    Reference,
+    asks_for_other,
+    carried,
+    introduces,
+    refers,
+    says_again,
+)
+from quizglass_server.steps.language.pronouns import leaves_out
 
 _ENTITIES, _LONGEST_TITLE = 4, 200
 _NAMED = "What is it called?"
@@ -62,19 +71,21 @@ def follow(turn: Turn, dialogue: Dialogue, longest: int) -> Followed:
         dialogue: what was said before.
         longest: most exchanges of the history.
     """
-    last, shown = dialogue[-1], next((each.frame for each in reversed(dialogue) if each.frame), b"")
-    again = carried(turn.question, last.question) if turn.picture is not None or shown else None
-    reference = Reference.THIS if again else refers(turn.question)
     about = _about(dialogue)
+    last, shown = about[0], next((each.frame for each in reversed(dialogue) if each.frame), b"")
+    again = carried(turn.question, last.question) if turn.picture is not None or shown else None
+    question = again or _named(turn.question, about)
+    reference = Reference.THIS if again else refers(question)
     frame = b""
     if turn.picture is None and reference is not Reference.NOTHING:
         frame = last.frame if reference is Reference.IT else shown
-    needed = reference is Reference.THIS or (reference is Reference.IT and not _name(about))
+    named = bool(_name(about)) and not leaves_out(question)
+    needed = reference is Reference.THIS or (reference is Reference.IT and not named)
     seen = turn.picture.sha256 if turn.picture is not None else frame
-    history = () if again else _history(dialogue, reference, seen, turn.question)
+    history = () if again else _history(dialogue, reference, seen, question)
     told = replace(
         turn,
-        question=again or turn.question,
+        question=question,
         history=latest(history, longest),
         other_than=(*last.entities, last.answer) if asks_for_other(turn.question) else (),
     )
@@ -102,10 +113,7 @@ def with_picture(turn: Turn, followed: Followed, held: Callable[[bytes], Picture
     """
     picture = held(followed.frame) if followed.frame else turn.picture
     if picture is None and followed.needed:
-        raise NotFound(
-            "session: the question is about its picture, which is not held any more; send that in frames",
-            field="session",
-        )
+        raise NotFound("the picture that this question is about is not held any more; show it again", field="session")
     return replace(followed.turn, picture=picture)
 
 
@@ -122,18 +130,36 @@ def latest(history: tuple[Exchange, ...], longest: int) -> tuple[Exchange, ...]:
 
 
 def _about(dialogue: Dialogue) -> Dialogue:
-    """What was said of the thing that was spoken of last, latest first: as "it", and at the end what that is."""
+    """What was said of the thing that was spoken of last, latest first: as "it", and at the end what that is.
+
+    Without what was asked in between of no thing; the last exchange alone where all was.
+    """
     about: list[Spoken] = []
     for each in reversed(dialogue):
+        reference = refers(each.question)
+        if reference is Reference.NOTHING and not each.frame and not introduces(each.question):
+            continue
         about.append(each)
-        if refers(each.question) is not Reference.IT:
+        if reference is not Reference.IT:
             break
-    return tuple(about)
+    return tuple(about) or dialogue[-1:]
+
+
+def _named(question: str, about: Dialogue) -> str:
+    """The question with the person that it means, where the last whole question or one that went on from it has one."""
+    for each in about:
+        named = with_person(question, each.question, each.answer, each.entities)
+        if named != question or not leaves_out(each.question):
+            return named
+    return question
 
 
 def _name(about: Dialogue) -> str:
-    """What it is called, where an answer was found to be about that; empty: unknown."""
-    return next((title for each in about for title in each.entities), "")
+    """What it is called, where an answer was found to be about that; empty: unknown.
+
+    The earliest such answer counts: a later one may have been found in the text of another thing.
+    """
+    return next((title for each in reversed(about) for title in each.entities), "")
 
 
 def _history(dialogue: Dialogue, reference: Reference, seen: bytes, question: str) -> tuple[Exchange, ...]:
@@ -144,10 +170,11 @@ def _history(dialogue: Dialogue, reference: Reference, seen: bytes, question: st
     exchanges = [Exchange(each.question, each.answer) for each in dialogue]
     about = _about(dialogue)
     same = reference is Reference.IT or (
-        reference is Reference.THE and seen == dialogue[-1].frame and says_again(question, about[-1].question)
+        reference is Reference.THE and seen == about[0].frame and says_again(question, about[-1].question)
     )
     if same and (name := _unsaid_name(about)):
-        exchanges.insert(-1, Exchange(_NAMED, name))
+        at = next((at for at in range(-1, -len(dialogue), -1) if not leaves_out(dialogue[at].question)), -len(dialogue))
+        exchanges.insert(at, Exchange(_NAMED, name))
     return tuple(exchanges)
 
 

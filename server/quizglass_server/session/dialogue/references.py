@@ -1,4 +1,5 @@
-"""What a follow-up question points at: the picture ("this", "the one on the left"), what was said ("it"), or nothing.
+"""What a follow-up question points at: the picture ("this", "the one on the left"), what was said ("it", "he", or left
+out: "And when?"), or nothing.
 
 Deterministic and English, like `steps.lookup.recall`; no model is asked.
 """
@@ -8,8 +9,9 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
+from quizglass_server.steps.language.intents import SMALL_TALK, intent_of
 from quizglass_server.steps.language.phrases import phrases_of
-from quizglass_server.steps.language.pronouns import SPOKEN_OF
+from quizglass_server.steps.language.pronouns import leaves_out, speaks_of
 from quizglass_server.steps.language.wording import words
 from quizglass_server.steps.lookup.crop import place_of, with_place
 
@@ -44,6 +46,7 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 _OPPOSITE = {"left": "right", "right": "left"}
+_INTRODUCES = re.compile(r"\b(?:an?|my|our|your|which|who|whom|whose|what)\b", re.IGNORECASE)
 
 
 class Reference(IntEnum):
@@ -54,7 +57,7 @@ class Reference(IntEnum):
     THE = 1
     """Something that it takes for known, and no name: "Who designed the boat?"."""
     IT = 2
-    """What was spoken of last: "How much does it weigh?"."""
+    """What was spoken of last: "How much does it weigh?", "How old is he?", "And when?"."""
     THIS = 3
     """What is to be seen: "this", "that one", "the one on the left", "the other one", a colour, "in the picture"."""
 
@@ -63,9 +66,18 @@ def refers(question: str) -> Reference:
     """What a question points at; the strongest where it points at several."""
     if _THIS.search(question) or place_of(question) is not None:
         return Reference.THIS
-    if SPOKEN_OF.search(question):
+    if speaks_of(question) or leaves_out(question):
         return Reference.IT
     return Reference.THE if _THE.search(question) and not _names(question) else Reference.NOTHING
+
+
+def introduces(question: str) -> bool:
+    """Whether a question that points at nothing says what later ones mean by "it": by a name, by a noun with its
+    article, or as its answer ("Which company makes boats?"). "Is breakfast included?" does not, and no small talk.
+    """
+    if intent_of(question) in SMALL_TALK:
+        return False
+    return _names(question) or _INTRODUCES.search(question) is not None
 
 
 def asks_for_other(question: str) -> bool:

@@ -205,6 +205,8 @@ def _whole(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _TALKING = {intent: _whole(forms) for intent, forms in _TALK.items()}
+SMALL_TALK = frozenset(_TALKING)
+"""What asks for nothing, or about the assistant."""
 _ASKING = {
     Intent.OVERVIEW: _whole(_OVERVIEW),
     Intent.KIND: _whole(_KIND),

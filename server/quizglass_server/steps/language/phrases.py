@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
 
-from quizglass_server.steps.language.pronouns import SPOKEN_OF, points
+from quizglass_server.steps.language.pronouns import leaves_out, points, speaks_of
 from quizglass_server.steps.language.wording import stands_in, words
 
 ANYTHING = "object"
@@ -117,7 +117,7 @@ def _is_had(question: str, name: str, end: int) -> bool:
 def says_what(question: str) -> bool:
     """Whether a question says itself what it is about ("the car", "the Velmora"), and not an earlier subject."""
     phrases = phrases_of(question)
-    return phrases != [ANYTHING] and SPOKEN_OF.search(question) is None
+    return phrases != [ANYTHING] and not speaks_of(question) and not leaves_out(question)
 
 
 def asks_by_name(question: str, names: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Which question of a dialogue says what of the picture is meant: of "How much does it weigh?" an earlier one.
+"""Which question of a dialogue says what is meant: of "How much does it weigh?" and "And when?" an earlier one.
 
 English, by its words, like the names of places (`crop.place_of`) and of things (`phrases.phrases_of`).
 """
@@ -8,20 +8,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quizglass.values import Exchange
+from quizglass_server.steps.language.intents import SMALL_TALK, intent_of
 from quizglass_server.steps.language.phrases import named_at
-from quizglass_server.steps.language.pronouns import SPOKEN_OF, says_this
+from quizglass_server.steps.language.pronouns import leaves_out, says_this, speaks_of
 from quizglass_server.steps.lookup.crop import place_of
 
 
 def pointing(question: str, history: Sequence[Exchange]) -> str:
-    """The question, or where it says "it" the latest one before it that says what that is.
+    """The question, or where it says "it", or leaves that out, the latest one before it that says what that is.
 
     Args:
         question: as it is asked now.
         history: what was said before, oldest first.
     """
     said = (question, *(exchange.question for exchange in reversed(history)))
-    return next((each for each in said if not _speaks_of_it(each)), question)
+    return next((each for each in said if not _says_no_thing(each)), question)
+
+
+def with_earlier(question: str, history: Sequence[Exchange]) -> str:
+    """The question; one that leaves out its subject ("And when?") behind the latest one that does not.
+
+    For what is shown no history: of "Who painted this? And when?" it finds what it would of a whole question.
+    """
+    if not leaves_out(question):
+        return question
+    said = (exchange.question for exchange in reversed(history))
+    before = next((each for each in said if not leaves_out(each) and intent_of(each) not in SMALL_TALK), "")
+    return f"{before} {question}".strip()
 
 
 def each_meant(question: str) -> list[str]:
@@ -39,6 +52,6 @@ def each_meant(question: str) -> list[str]:
     return list(parts.values()) if len(parts) > 1 else []
 
 
-def _speaks_of_it(question: str) -> bool:
+def _says_no_thing(question: str) -> bool:
     shown = place_of(question) is not None or says_this(question)
-    return not shown and SPOKEN_OF.search(question) is not None
+    return not shown and (speaks_of(question) or leaves_out(question))

@@ -1,19 +1,25 @@
 """`quizglass chat`: a session whose questions are typed, or come as lines of a file."""
 
+import asyncio
+import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from bench.session.cutting_proxy import Cut, cutting_proxy
 from quizglass.session import Notice, Progress, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client.cli.chat import _Talk
 from quizglass_client.cli.command import parser
 from quizglass_client.terminal.speech import as_line
 from quizglass_server.errors import EngineLost
-from tests.support.rpc_fakes import png, serving_on_a_thread
+from quizglass_server.session.dialogue.token import DialogueSealer
+from tests.support.rpc_fakes import Stage, png, serve_stage, serving, serving_on_a_thread
+from tests.support.sessions.session_links import WAIT_S
 
 
 def test_a_number_of_words_that_is_none_is_wrong_usage(capsys):
@@ -82,9 +88,70 @@ def test_a_picture_waits_for_the_first_question_that_can_be_asked(tmp_path):
     with serving_on_a_thread(tmp_path) as stage:
         typed(
             stage.target,
-            f"/show {tmp_path / 'a.png'}\n".encode() + b"What is \xff this?\nWhat is this?\nAnd how much?\n",
+            f"/show {tmp_path / 'a.png'}\n".encode() + b"What is \xff this?\nWhat is this?\nWho founded Jolawex?\n",
         )
         assert [turn.picture is not None for turn in stage.assistant.turns] == [True, False]
+
+
+def test_a_chat_goes_on_about_its_picture_until_another_thing_is_named(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    questions = "What is this?", "And when?", "For how much?", "How old is he?", "Who founded Jolawex?", "And when?"
+    with serving_on_a_thread(tmp_path) as stage:
+        command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "chat", tmp_path / "a.png"]
+        run = subprocess.run(command, input="\n".join(questions), text=True, capture_output=True, timeout=300)
+    assert (run.returncode, run.stdout.count("45 crowns")) == (0, 6)
+    assert [turn.question for turn in stage.assistant.turns] == [*questions]
+    assert [turn.picture is not None for turn in stage.assistant.turns] == [True, True, True, True, False, False]
+
+
+async def _typed(chat, line):
+    """What a chat says to a line, up to its answer."""
+    chat.stdin.write(f"{line}\n".encode())
+    await chat.stdin.drain()
+    async with asyncio.timeout(WAIT_S):
+        return (await chat.stdout.readline()).decode()
+
+
+@pytest.mark.parametrize("same_keys", [True, False])
+async def test_a_chat_shows_its_picture_again_to_a_server_that_was_started_anew(tmp_path, same_keys):
+    (tmp_path / "a.png").write_bytes(png())
+    async with serving(tmp_path) as one, cutting_proxy(one.rpc.port) as proxy:
+        command = [sys.executable, "-m", "quizglass_client.cli", "--server", proxy.target, "chat", tmp_path / "a.png"]
+        pipe = asyncio.subprocess.PIPE
+        chat = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
+        assert "45 crowns" in await _typed(chat, "What is this?")
+        two = Stage(tmp_path)
+        if not same_keys:
+            two.services = replace(two.services, sealer=DialogueSealer([b"\1" * 32], 60))
+        async with serve_stage(two):
+            proxy.move(two.rpc.port)
+            proxy.cut(Cut.RST)
+            async with asyncio.timeout(WAIT_S):
+                while b"the link is back" not in await chat.stderr.readline():
+                    pass
+            assert "45 crowns" in await _typed(chat, "And when?")
+            assert "45 crowns" in await _typed(chat, "What colour is this?")
+            _, errors = await chat.communicate(b"/quit\n")
+        assert (chat.returncode, errors) == (0, b"")
+        shown = hashlib.sha256(png()).digest()
+        assert [turn.picture.sha256 for turn in two.assistant.turns] == [shown, shown]
+
+
+def test_a_picture_that_a_later_server_has_not_is_asked_for_in_plain_words(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+
+    def ask(target, *question):
+        command = [sys.executable, "-m", "quizglass_client.cli", "--server", target, "ask", "--session", "s", *question]
+        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=300)
+
+    with serving_on_a_thread(tmp_path) as one:
+        assert ask(one.target, "a.png", "What is this?").returncode == 0
+    with serving_on_a_thread(tmp_path) as two:
+        gone = ask(two.target, "-", "And when?")
+        assert "the picture that this question is about is not held any more; show it again" in gone.stderr
+        assert not any(word in gone.stderr for word in ("frames", "session:", "NOT_FOUND"))
+        assert ask(two.target, "a.png", "And when?").returncode == 0
+    assert [turn.picture is not None for turn in two.assistant.turns] == [True]
 
 
 def test_a_chat_goes_on_after_a_question_that_an_engine_failed(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quizglass.values import Exchange
-from quizglass_server.steps.lookup.pointing import each_meant, pointing
+from quizglass_server.steps.lookup.pointing import each_meant, pointing, with_earlier
 
 BOAT, TOWER = "How much does the boat cost?", "How tall is the tower on the left?"
 
@@ -21,10 +21,28 @@ BOAT, TOWER = "How much does the boat cost?", "How tall is the tower on the left
         ("Is it the one on the left?", (BOAT,), "Is it the one on the left?"),
         ("Who made it?", (), "Who made it?"),
         ("Who made it?", ("Is it loud?",), "Who made it?"),
+        ("How old is he?", (BOAT, TOWER, "And when?"), TOWER),
+        ("With whom?", (TOWER, "Who walks him?"), TOWER),
     ],
 )
 def test_it_is_what_the_latest_question_before_it_points_at(question: str, earlier: tuple[str, ...], says: str) -> None:
     assert pointing(question, [Exchange(each, "I don't know") for each in earlier]) == says
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "says"),
+    [
+        ("And where?", (TOWER, BOAT), f"{BOAT} And where?"),
+        ("For how much?", (BOAT, "And when?", "Thanks!", "Who else?"), f"{BOAT} For how much?"),
+        ("And when?", (), "And when?"),
+        ("How old is it?", (BOAT,), "How old is it?"),
+        ("Who founded Jolawex?", (BOAT,), "Who founded Jolawex?"),
+    ],
+)
+def test_a_question_that_leaves_its_subject_out_stands_behind_the_one_that_says_it(
+    question: str, earlier: tuple[str, ...], says: str
+) -> None:
+    assert with_earlier(question, [Exchange(each, "I don't know") for each in earlier]) == says
 
 
 @pytest.mark.parametrize(

@@ -145,9 +145,10 @@ final class Outgoing {
     upload.offset = status.getState() == FrameStatus.State.STATE_SEND ? (int) status.getOffset() : NOTHING;
   }
 
-  /** A question waits for a picture. */
+  /** A question waits for a picture, and no longer where there is none to be sent. */
   void need(FrameNeed need) {
     Upload upload = uploads.get(need.getSha256());
+    if (upload == null && !need.hasRegion()) drop(need.getSha256());
     if (upload == null || need.hasRegion() || upload.offset != NOTHING) return;
     upload.held = false;
     upload.announced = true;
