@@ -364,7 +364,7 @@ async def test_a_later_session_takes_the_dialogue_from_the_state_of_an_earlier_o
         async with AsyncSession(stage.target, state=state) as later:
             restored = await told(later, LinkRestored)
             assert (restored.restored, restored.reason) == (Restored.DIALOGUE, "")
-            await later.answer("And then?")
+            await later.answer("Who founded Jolawex?")
         assert [past.question for past in stage.assistant.turns[-1].history] == ["Count."]
         async with AsyncSession(stage.target, state=bytes(32) + state[32:]) as foreign:
             restored = await told(foreign, LinkRestored)
