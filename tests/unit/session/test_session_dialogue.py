@@ -113,6 +113,8 @@ def test_a_person_that_was_named_is_asked_about_without_the_picture() -> None:
     assert asked("How big is it?", painted, born).frame == b""
     when = Spoken("And when?", "In 1912.", OLD)
     assert asked("When was he born?", painted, when).turn.question == "When was Ole Berg born?"
+    assert asked("When was he born?", painted, frame=OLD).turn.question == "When was Ole Berg born?"
+    assert asked("When was he born?", painted, frame=NEW).turn.question == "When was he born?"
     walked = Spoken("Who walks him?", "Lena walks him.", OLD, ("Balu",))
     assert asked("How old is he?", walked).frame == OLD
 

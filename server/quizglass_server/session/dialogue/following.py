@@ -74,7 +74,8 @@ def follow(turn: Turn, dialogue: Dialogue, longest: int) -> Followed:
     about = _about(dialogue)
     last, shown = about[0], next((each.frame for each in reversed(dialogue) if each.frame), b"")
     again = carried(turn.question, last.question) if turn.picture is not None or shown else None
-    question = again or _named(turn.question, about)
+    new = turn.picture is not None and turn.picture.sha256 != shown  # "he" is to be seen in it
+    question = again or (turn.question if new else _named(turn.question, about))
     reference = Reference.THIS if again else refers(question)
     frame = b""
     if turn.picture is None and reference is not Reference.NOTHING:
