@@ -171,6 +171,8 @@ class Assistant:
 class Report:
     added: int = 0
     refused: list[Refused] = field(default_factory=list)
+    changed: int = 0
+    unchanged: int = 0
 
 
 class Knowledge:
@@ -196,7 +198,10 @@ class Knowledge:
                 await self.before()
             if given.entry.title:
                 digests = tuple(sha256(picture).digest() for picture in given.pictures)
-                self.entries[given.entry.id] = replace(given.entry, picture_sha256=digests)
+                before, after = self.entries.get(given.entry.id), replace(given.entry, picture_sha256=digests)
+                report.unchanged += before == after
+                report.changed += before not in (None, after)
+                self.entries[given.entry.id] = after
                 self.pictures[given.entry.id] = given.pictures
                 report.added += 1
             else:

@@ -187,7 +187,8 @@ class AsyncClient:
             batch: entries a call.
 
         Returns:
-            How many were added, and those refused with their position among `entries`.
+            How many were added, how many of these were new, changed and unchanged, and those refused with their
+            position among `entries`.
 
         Raises:
             ClientError: the server failed; batches reported before stay added.
@@ -233,7 +234,7 @@ class AsyncClient:
         report = await self.add_entries([entry])
         for refused in report.refused:
             raise InvalidRequest.of(refused.field, refused.message)
-        return NoteReceipt(entry.id, entry.title, len(entry.pictures), before is not None)
+        return NoteReceipt(entry.id, entry.title, len(entry.pictures), before is not None, bool(report.unchanged))
 
     async def _first_entry(self, ids: Sequence[str]) -> Entry | None:
         """The first that is there of the entries of these ids."""

@@ -33,7 +33,9 @@ class Batch:
         if response is not None:
             refused.extend(Refused(self.indexes[r.index], r.id, r.field, r.message) for r in response.refused)
         refused.sort(key=lambda entry: entry.index)
-        return AddReport(response.added if response is not None else 0, tuple(refused))
+        if response is None:
+            return AddReport(0, tuple(refused))
+        return AddReport(response.added, tuple(refused), response.created, response.changed, response.unchanged)
 
 
 def batches(entries: Iterable[Entry], side: int, count: int) -> Iterator[Batch]:

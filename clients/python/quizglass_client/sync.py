@@ -182,7 +182,8 @@ class Client:
             batch: entries a call.
 
         Returns:
-            How many were added, and those refused with their position among `entries`.
+            How many were added, how many of these were new, changed and unchanged, and those refused with their
+            position among `entries`.
 
         Raises:
             ClientError: the server failed; batches reported before stay added.
@@ -228,7 +229,7 @@ class Client:
         report = self.add_entries([entry])
         for refused in report.refused:
             raise InvalidRequest.of(refused.field, refused.message)
-        return NoteReceipt(entry.id, entry.title, len(entry.pictures), before is not None)
+        return NoteReceipt(entry.id, entry.title, len(entry.pictures), before is not None, bool(report.unchanged))
 
     def _first_entry(self, ids: Sequence[str]) -> Entry | None:
         """The first that is there of the entries of these ids."""

@@ -156,10 +156,28 @@ class AddReport:
     """What came of adding entries."""
 
     added: int = 0
+    """New ones and those that replaced one."""
     refused: tuple[Refused, ...] = ()
+    created: int = 0
+    """Of those added, how many have an id that was not there."""
+    changed: int = 0
+    """How many replaced one with other content, or one that expires."""
+    unchanged: int = 0
+    """How many were there just so."""
+
+    @property
+    def compared(self) -> bool:
+        """Whether the server has said what the entries replaced; earlier versions do not."""
+        return self.created + self.changed + self.unchanged == self.added
 
     def __add__(self, other: AddReport) -> AddReport:
-        return AddReport(self.added + other.added, self.refused + other.refused)
+        return AddReport(
+            self.added + other.added,
+            self.refused + other.refused,
+            self.created + other.created,
+            self.changed + other.changed,
+            self.unchanged + other.unchanged,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +189,6 @@ class NoteReceipt:
     pictures: int
     """How many the entry has now."""
     updated: bool
-    """Whether the entry was there before, and was changed."""
+    """Whether the entry was there before."""
+    unchanged: bool = False
+    """Whether it was there just so."""

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from quizglass.v1 import types_pb2 as quizglass_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cquizglass/v1/knowledge.proto\x12\x0cquizglass.v1\x1a\x18quizglass/v1/types.proto\"\xe3\x02\n\x05\x45ntry\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07\x63\x61ption\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x37\n\nattributes\x18\x06 \x03(\x0b\x32#.quizglass.v1.Entry.AttributesEntry\x12\x0e\n\x06source\x18\x07 \x01(\t\x12\x10\n\x08pictures\x18\x08 \x03(\x0c\x12\x16\n\x0epicture_sha256\x18\t \x03(\x0c\x12\x10\n\x08language\x18\n \x01(\t\x12-\n\x0btext_format\x18\x0b \x01(\x0e\x32\x18.quizglass.v1.TextFormat\x12\x0c\n\x04time\x18\x0c \x01(\x03\x12\x17\n\x0f\x65xpires_after_s\x18\r \x01(\x03\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01J\x04\x08\x0e\x10\x14\"7\n\x11\x41\x64\x64\x45ntriesRequest\x12\"\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x13.quizglass.v1.Entry\"I\n\x0cRefusedEntry\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\x03\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\"P\n\x12\x41\x64\x64\x45ntriesResponse\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x01 \x01(\x03\x12+\n\x07refused\x18\x02 \x03(\x0b\x32\x1a.quizglass.v1.RefusedEntry\"\x1d\n\x0fGetEntryRequest\x12\n\n\x02id\x18\x01 \x01(\t\"6\n\x10GetEntryResponse\x12\"\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x13.quizglass.v1.Entry\";\n\x12ListEntriesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x13ListEntriesResponse\x12$\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x13.quizglass.v1.Entry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x03\" \n\x12\x44\x65leteEntryRequest\x12\n\n\x02id\x18\x01 \x01(\t\"I\n\x13\x44\x65leteEntryResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0e\n\x06\x63hunks\x18\x02 \x01(\x05\x12\x10\n\x08pictures\x18\x03 \x01(\x05\"#\n\x11GetPictureRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\x0c\"%\n\x12GetPictureResponse\x12\x0f\n\x07\x65ncoded\x18\x01 \x01(\x0c\"\x17\n\x15\x43ompactEntriesRequest\"*\n\x16\x43ompactEntriesResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\"\xd9\x01\n\x0b\x45ntryFilter\x12=\n\nattributes\x18\x01 \x03(\x0b\x32).quizglass.v1.EntryFilter.AttributesEntry\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x0f\n\x07sources\x18\x03 \x03(\t\x12\x11\n\tlanguages\x18\x04 \x03(\t\x12\x11\n\ttime_from\x18\x05 \x01(\x03\x12\x12\n\ntime_until\x18\x06 \x01(\x03\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe5\x01\n\x14SearchEntriesRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\x12\r\n\x05limit\x18\x03 \x01(\x05\x12)\n\x06\x66ilter\x18\x04 \x01(\x0b\x32\x19.quizglass.v1.EntryFilter\x12\x15\n\rmore_pictures\x18\x05 \x03(\x0c\x12\x11\n\tper_entry\x18\x06 \x01(\x08\x12\x1c\n\x14\x66old_near_duplicates\x18\x07 \x01(\x08\x12&\n\x04mode\x18\x08 \x01(\x0e\x32\x18.quizglass.v1.SearchModeJ\x04\x08\t\x10\n\"@\n\x15SearchEntriesResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.quizglass.v1.Evidence*p\n\nTextFormat\x12\x1b\n\x17TEXT_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n\x11TEXT_FORMAT_PLAIN\x10\x01\x12\x18\n\x14TEXT_FORMAT_MARKDOWN\x10\x02\x12\x14\n\x10TEXT_FORMAT_HTML\x10\x03*t\n\nSearchMode\x12\x1b\n\x17SEARCH_MODE_UNSPECIFIED\x10\x00\x12\x16\n\x12SEARCH_MODE_HYBRID\x10\x01\x12\x17\n\x13SEARCH_MODE_VECTORS\x10\x02\x12\x18\n\x14SEARCH_MODE_KEYWORDS\x10\x03\x32\xe0\x04\n\x10KnowledgeService\x12Q\n\nAddEntries\x12\x1f.quizglass.v1.AddEntriesRequest\x1a .quizglass.v1.AddEntriesResponse(\x01\x12I\n\x08GetEntry\x12\x1d.quizglass.v1.GetEntryRequest\x1a\x1e.quizglass.v1.GetEntryResponse\x12R\n\x0bListEntries\x12 .quizglass.v1.ListEntriesRequest\x1a!.quizglass.v1.ListEntriesResponse\x12R\n\x0b\x44\x65leteEntry\x12 .quizglass.v1.DeleteEntryRequest\x1a!.quizglass.v1.DeleteEntryResponse\x12O\n\nGetPicture\x12\x1f.quizglass.v1.GetPictureRequest\x1a .quizglass.v1.GetPictureResponse\x12[\n\x0e\x43ompactEntries\x12#.quizglass.v1.CompactEntriesRequest\x1a$.quizglass.v1.CompactEntriesResponse\x12X\n\rSearchEntries\x12\".quizglass.v1.SearchEntriesRequest\x1a#.quizglass.v1.SearchEntriesResponseB \n\x0cquizglass.v1B\x0eKnowledgeProtoP\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cquizglass/v1/knowledge.proto\x12\x0cquizglass.v1\x1a\x18quizglass/v1/types.proto\"\xe3\x02\n\x05\x45ntry\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07\x63\x61ption\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x37\n\nattributes\x18\x06 \x03(\x0b\x32#.quizglass.v1.Entry.AttributesEntry\x12\x0e\n\x06source\x18\x07 \x01(\t\x12\x10\n\x08pictures\x18\x08 \x03(\x0c\x12\x16\n\x0epicture_sha256\x18\t \x03(\x0c\x12\x10\n\x08language\x18\n \x01(\t\x12-\n\x0btext_format\x18\x0b \x01(\x0e\x32\x18.quizglass.v1.TextFormat\x12\x0c\n\x04time\x18\x0c \x01(\x03\x12\x17\n\x0f\x65xpires_after_s\x18\r \x01(\x03\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01J\x04\x08\x0e\x10\x14\"7\n\x11\x41\x64\x64\x45ntriesRequest\x12\"\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x13.quizglass.v1.Entry\"I\n\x0cRefusedEntry\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\x03\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\"\x85\x01\n\x12\x41\x64\x64\x45ntriesResponse\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x01 \x01(\x03\x12+\n\x07refused\x18\x02 \x03(\x0b\x32\x1a.quizglass.v1.RefusedEntry\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x03\x12\x0f\n\x07\x63hanged\x18\x04 \x01(\x03\x12\x11\n\tunchanged\x18\x05 \x01(\x03\"\x1d\n\x0fGetEntryRequest\x12\n\n\x02id\x18\x01 \x01(\t\"6\n\x10GetEntryResponse\x12\"\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x13.quizglass.v1.Entry\";\n\x12ListEntriesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x13ListEntriesResponse\x12$\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x13.quizglass.v1.Entry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x03\" \n\x12\x44\x65leteEntryRequest\x12\n\n\x02id\x18\x01 \x01(\t\"I\n\x13\x44\x65leteEntryResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0e\n\x06\x63hunks\x18\x02 \x01(\x05\x12\x10\n\x08pictures\x18\x03 \x01(\x05\"#\n\x11GetPictureRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\x0c\"%\n\x12GetPictureResponse\x12\x0f\n\x07\x65ncoded\x18\x01 \x01(\x0c\"\x17\n\x15\x43ompactEntriesRequest\"*\n\x16\x43ompactEntriesResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\"\xd9\x01\n\x0b\x45ntryFilter\x12=\n\nattributes\x18\x01 \x03(\x0b\x32).quizglass.v1.EntryFilter.AttributesEntry\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x0f\n\x07sources\x18\x03 \x03(\t\x12\x11\n\tlanguages\x18\x04 \x03(\t\x12\x11\n\ttime_from\x18\x05 \x01(\x03\x12\x12\n\ntime_until\x18\x06 \x01(\x03\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe5\x01\n\x14SearchEntriesRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\x12\r\n\x05limit\x18\x03 \x01(\x05\x12)\n\x06\x66ilter\x18\x04 \x01(\x0b\x32\x19.quizglass.v1.EntryFilter\x12\x15\n\rmore_pictures\x18\x05 \x03(\x0c\x12\x11\n\tper_entry\x18\x06 \x01(\x08\x12\x1c\n\x14\x66old_near_duplicates\x18\x07 \x01(\x08\x12&\n\x04mode\x18\x08 \x01(\x0e\x32\x18.quizglass.v1.SearchModeJ\x04\x08\t\x10\n\"@\n\x15SearchEntriesResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.quizglass.v1.Evidence*p\n\nTextFormat\x12\x1b\n\x17TEXT_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n\x11TEXT_FORMAT_PLAIN\x10\x01\x12\x18\n\x14TEXT_FORMAT_MARKDOWN\x10\x02\x12\x14\n\x10TEXT_FORMAT_HTML\x10\x03*t\n\nSearchMode\x12\x1b\n\x17SEARCH_MODE_UNSPECIFIED\x10\x00\x12\x16\n\x12SEARCH_MODE_HYBRID\x10\x01\x12\x17\n\x13SEARCH_MODE_VECTORS\x10\x02\x12\x18\n\x14SEARCH_MODE_KEYWORDS\x10\x03\x32\xe0\x04\n\x10KnowledgeService\x12Q\n\nAddEntries\x12\x1f.quizglass.v1.AddEntriesRequest\x1a .quizglass.v1.AddEntriesResponse(\x01\x12I\n\x08GetEntry\x12\x1d.quizglass.v1.GetEntryRequest\x1a\x1e.quizglass.v1.GetEntryResponse\x12R\n\x0bListEntries\x12 .quizglass.v1.ListEntriesRequest\x1a!.quizglass.v1.ListEntriesResponse\x12R\n\x0b\x44\x65leteEntry\x12 .quizglass.v1.DeleteEntryRequest\x1a!.quizglass.v1.DeleteEntryResponse\x12O\n\nGetPicture\x12\x1f.quizglass.v1.GetPictureRequest\x1a .quizglass.v1.GetPictureResponse\x12[\n\x0e\x43ompactEntries\x12#.quizglass.v1.CompactEntriesRequest\x1a$.quizglass.v1.CompactEntriesResponse\x12X\n\rSearchEntries\x12\".quizglass.v1.SearchEntriesRequest\x1a#.quizglass.v1.SearchEntriesResponseB \n\x0cquizglass.v1B\x0eKnowledgeProtoP\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,10 +37,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENTRY_ATTRIBUTESENTRY']._serialized_options = b'8\001'
   _globals['_ENTRYFILTER_ATTRIBUTESENTRY']._loaded_options = None
   _globals['_ENTRYFILTER_ATTRIBUTESENTRY']._serialized_options = b'8\001'
-  _globals['_TEXTFORMAT']._serialized_start=1665
-  _globals['_TEXTFORMAT']._serialized_end=1777
-  _globals['_SEARCHMODE']._serialized_start=1779
-  _globals['_SEARCHMODE']._serialized_end=1895
+  _globals['_TEXTFORMAT']._serialized_start=1719
+  _globals['_TEXTFORMAT']._serialized_end=1831
+  _globals['_SEARCHMODE']._serialized_start=1833
+  _globals['_SEARCHMODE']._serialized_end=1949
   _globals['_ENTRY']._serialized_start=73
   _globals['_ENTRY']._serialized_end=428
   _globals['_ENTRY_ATTRIBUTESENTRY']._serialized_start=373
@@ -49,36 +49,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADDENTRIESREQUEST']._serialized_end=485
   _globals['_REFUSEDENTRY']._serialized_start=487
   _globals['_REFUSEDENTRY']._serialized_end=560
-  _globals['_ADDENTRIESRESPONSE']._serialized_start=562
-  _globals['_ADDENTRIESRESPONSE']._serialized_end=642
-  _globals['_GETENTRYREQUEST']._serialized_start=644
-  _globals['_GETENTRYREQUEST']._serialized_end=673
-  _globals['_GETENTRYRESPONSE']._serialized_start=675
-  _globals['_GETENTRYRESPONSE']._serialized_end=729
-  _globals['_LISTENTRIESREQUEST']._serialized_start=731
-  _globals['_LISTENTRIESREQUEST']._serialized_end=790
-  _globals['_LISTENTRIESRESPONSE']._serialized_start=792
-  _globals['_LISTENTRIESRESPONSE']._serialized_end=891
-  _globals['_DELETEENTRYREQUEST']._serialized_start=893
-  _globals['_DELETEENTRYREQUEST']._serialized_end=925
-  _globals['_DELETEENTRYRESPONSE']._serialized_start=927
-  _globals['_DELETEENTRYRESPONSE']._serialized_end=1000
-  _globals['_GETPICTUREREQUEST']._serialized_start=1002
-  _globals['_GETPICTUREREQUEST']._serialized_end=1037
-  _globals['_GETPICTURERESPONSE']._serialized_start=1039
-  _globals['_GETPICTURERESPONSE']._serialized_end=1076
-  _globals['_COMPACTENTRIESREQUEST']._serialized_start=1078
-  _globals['_COMPACTENTRIESREQUEST']._serialized_end=1101
-  _globals['_COMPACTENTRIESRESPONSE']._serialized_start=1103
-  _globals['_COMPACTENTRIESRESPONSE']._serialized_end=1145
-  _globals['_ENTRYFILTER']._serialized_start=1148
-  _globals['_ENTRYFILTER']._serialized_end=1365
+  _globals['_ADDENTRIESRESPONSE']._serialized_start=563
+  _globals['_ADDENTRIESRESPONSE']._serialized_end=696
+  _globals['_GETENTRYREQUEST']._serialized_start=698
+  _globals['_GETENTRYREQUEST']._serialized_end=727
+  _globals['_GETENTRYRESPONSE']._serialized_start=729
+  _globals['_GETENTRYRESPONSE']._serialized_end=783
+  _globals['_LISTENTRIESREQUEST']._serialized_start=785
+  _globals['_LISTENTRIESREQUEST']._serialized_end=844
+  _globals['_LISTENTRIESRESPONSE']._serialized_start=846
+  _globals['_LISTENTRIESRESPONSE']._serialized_end=945
+  _globals['_DELETEENTRYREQUEST']._serialized_start=947
+  _globals['_DELETEENTRYREQUEST']._serialized_end=979
+  _globals['_DELETEENTRYRESPONSE']._serialized_start=981
+  _globals['_DELETEENTRYRESPONSE']._serialized_end=1054
+  _globals['_GETPICTUREREQUEST']._serialized_start=1056
+  _globals['_GETPICTUREREQUEST']._serialized_end=1091
+  _globals['_GETPICTURERESPONSE']._serialized_start=1093
+  _globals['_GETPICTURERESPONSE']._serialized_end=1130
+  _globals['_COMPACTENTRIESREQUEST']._serialized_start=1132
+  _globals['_COMPACTENTRIESREQUEST']._serialized_end=1155
+  _globals['_COMPACTENTRIESRESPONSE']._serialized_start=1157
+  _globals['_COMPACTENTRIESRESPONSE']._serialized_end=1199
+  _globals['_ENTRYFILTER']._serialized_start=1202
+  _globals['_ENTRYFILTER']._serialized_end=1419
   _globals['_ENTRYFILTER_ATTRIBUTESENTRY']._serialized_start=373
   _globals['_ENTRYFILTER_ATTRIBUTESENTRY']._serialized_end=422
-  _globals['_SEARCHENTRIESREQUEST']._serialized_start=1368
-  _globals['_SEARCHENTRIESREQUEST']._serialized_end=1597
-  _globals['_SEARCHENTRIESRESPONSE']._serialized_start=1599
-  _globals['_SEARCHENTRIESRESPONSE']._serialized_end=1663
-  _globals['_KNOWLEDGESERVICE']._serialized_start=1898
-  _globals['_KNOWLEDGESERVICE']._serialized_end=2506
+  _globals['_SEARCHENTRIESREQUEST']._serialized_start=1422
+  _globals['_SEARCHENTRIESREQUEST']._serialized_end=1651
+  _globals['_SEARCHENTRIESRESPONSE']._serialized_start=1653
+  _globals['_SEARCHENTRIESRESPONSE']._serialized_end=1717
+  _globals['_KNOWLEDGESERVICE']._serialized_start=1952
+  _globals['_KNOWLEDGESERVICE']._serialized_end=2560
 # @@protoc_insertion_point(module_scope)

@@ -86,12 +86,18 @@ class RefusedEntry(_message.Message):
     def __init__(self, id: _Optional[str] = ..., index: _Optional[int] = ..., field: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class AddEntriesResponse(_message.Message):
-    __slots__ = ("added", "refused")
+    __slots__ = ("added", "refused", "created", "changed", "unchanged")
     ADDED_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    CREATED_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    UNCHANGED_FIELD_NUMBER: _ClassVar[int]
     added: int
     refused: _containers.RepeatedCompositeFieldContainer[RefusedEntry]
-    def __init__(self, added: _Optional[int] = ..., refused: _Optional[_Iterable[_Union[RefusedEntry, _Mapping]]] = ...) -> None: ...
+    created: int
+    changed: int
+    unchanged: int
+    def __init__(self, added: _Optional[int] = ..., refused: _Optional[_Iterable[_Union[RefusedEntry, _Mapping]]] = ..., created: _Optional[int] = ..., changed: _Optional[int] = ..., unchanged: _Optional[int] = ...) -> None: ...
 
 class GetEntryRequest(_message.Message):
     __slots__ = ("id",)

@@ -23,7 +23,7 @@ from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, S
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import CopiesLeft, KnowledgeFailed
-from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
+from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, Replacements, VectorKind
 from quizglass_server.knowledge.database.disk import log_failure
 from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.reader import DatabaseReader
@@ -272,11 +272,12 @@ class KnowledgeBase:
         if done:
             logger.info("all of the store is embedded anew", extra={"directory": str(self._directory)})
 
-    async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
-        await self._store.write(
+    async def _commit(self, drafts: builtins.list[EntryDraft]) -> Replacements:
+        change = await self._store.write(
             lambda writer: writer.put(self._idle_window.between(drafts), self._space_names), self._follow
         )
         self._indexes.look_after()
+        return change.replaced
 
     def _follow(self, change: Change) -> None:
         """Bring the indexes up to a commit; on the writing thread, so in order and even if the caller has gone."""

@@ -86,7 +86,13 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 for r in report.refused
             ]
             every = sorted([*refused, *entries.refused], key=lambda refusal: refusal.index)
-            return knowledge_pb2.AddEntriesResponse(added=report.added, refused=every)
+            return knowledge_pb2.AddEntriesResponse(
+                added=report.added,
+                refused=every,
+                created=report.added - report.changed - report.unchanged,
+                changed=report.changed,
+                unchanged=report.unchanged,
+            )
 
     def _count(self, stored: int, since: int, size: int) -> None:
         """Check that a message fits beside the stored bytes and all that came since, and count it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,6 +54,26 @@ async def test_an_entry_comes_back_as_it_was_given_also_after_a_restart(knowledg
     assert (first.entry, first.text) == (stored, FULL.caption)
     assert [hit.entry for hit in await base.search_crops([await query_picture(b"back")], 5)] == [stored]
     await base.close()
+
+
+async def test_entries_that_are_added_again_are_compared_with_those_they_replace(knowledge_store) -> None:
+    pictured_one = PicturedEntry(FULL, [b"front"])
+    lives = replace(FULL, id="lives", expires_after=1000)
+    first = await knowledge_store.add(stream([pictured_one, pictured("b", text="B."), PicturedEntry(lives, [])]))
+    assert (first.added, first.changed, first.unchanged) == (3, 0, 0)
+    again = await knowledge_store.add(
+        stream(
+            [
+                pictured_one,  # just so
+                PicturedEntry(FULL, [b"back"]),  # another picture
+                pictured("b", text="Other."),
+                pictured("b", text="Other."),  # as the one before it
+                PicturedEntry(lives, []),  # its life begins anew
+                pictured("c", text="C."),
+            ]
+        )
+    )
+    assert (again.added, again.changed, again.unchanged) == (6, 3, 2)
 
 
 async def test_what_is_added_replaced_and_deleted_is_seen_by_the_next_search(knowledge_store) -> None:

@@ -130,7 +130,7 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace, ids: 
             noted.noted(origin.folder, f"was not imported to {client.target} by this user yet: {unknown}")
         if not memory.done and noted.complete and not (arguments.sync and origin is not None and origin.sources):
             noted.passed_over(source.path.name, "there is no entry in it")
-        outcome = _Done(source.path, settling.added, memory, noted)
+        outcome = _Done(source.path, settling.report, memory, noted)
         _write_report(outcome, arguments)
         whole = noted.complete and not memory.refused
         if origin is not None and arguments.sync:
@@ -138,8 +138,8 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace, ids: 
         outcome.pairs = _compared(client, pictured, arguments)  # with what is left: entries that have gone look alike
     except (KeyboardInterrupt, ClientError) as error:
         interrupted = isinstance(error, KeyboardInterrupt)
-        if interrupted or settling.added:
-            say(_left_off(source, settling.added, arguments, interrupted=interrupted))
+        if interrupted or settling.report.added:
+            say(_left_off(source, settling.report.added, arguments, interrupted=interrupted))
         raise
     if arguments.json:
         _print_report(outcome)
@@ -297,7 +297,7 @@ class _Done:
     """What came of an import."""
 
     path: Path
-    added: int
+    report: AddReport
     memory: ImportMemory
     noted: ImportReport
     pairs: list[Alike] = field(default_factory=list)
@@ -322,7 +322,14 @@ def _write_report(outcome: _Done, arguments: argparse.Namespace) -> None:
         say(f"{total} in all were refused; --report FILE names the first {MOST_NAMED}")
     for line in noted.lines():
         say(line)
-    stdout().print(Text(plain(f"{_entries(outcome.added)} added, {total} refused{noted.summary()}")))
+    stdout().print(Text(plain(f"{_added(outcome.report)}, {total} refused{noted.summary()}")))
+
+
+def _added(report: AddReport) -> str:
+    """How many entries were added, and how many of these were there before."""
+    if not (report.changed or report.unchanged):
+        return f"{_entries(report.added)} added"
+    return f"{_entries(report.created)} added, {report.changed} changed, {report.unchanged} unchanged"
 
 
 def _shown(refused: Sequence[Mapping[str, object]], path: Path | None = None) -> Iterator[str]:
@@ -350,7 +357,8 @@ def _print_report(outcome: _Done) -> None:
     told: dict[str, object] = {"alike": [asdict(pair) for pair in outcome.pairs]} if outcome.pairs else {}
     told |= {"more_refused": outcome.memory.more_refused} if outcome.memory.more_refused else {}
     told |= {"deleted": outcome.deleted} if outcome.deleted is not None else {}
-    refused = outcome.memory.refused
-    print_json(
-        {"file": str(outcome.path), "added": outcome.added, "refused": refused, **outcome.noted.as_json(), **told}
-    )
+    refused, report = outcome.memory.refused, outcome.report
+    added = {"file": str(outcome.path), "added": report.added, "refused": refused}
+    if report.compared:
+        told |= {"new": report.created, "changed": report.changed, "unchanged": report.unchanged}
+    print_json({**added, **outcome.noted.as_json(), **told})

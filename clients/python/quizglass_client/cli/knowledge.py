@@ -113,7 +113,7 @@ def add(client: Client, arguments: argparse.Namespace) -> int:
         return OK
     for pair in pairs:
         say(str(pair))
-    what = "updated" if receipt.updated else "added"
+    what = "unchanged:" if receipt.unchanged else "updated" if receipt.updated else "added"
     shown = f", {receipt.pictures} picture{'s' if receipt.pictures > 1 else ''}" if receipt.pictures else ""
     stdout().print(
         Text.assemble(f"{what} ", (plain(receipt.title), "bold"), f" ({plain(receipt.id)}){shown}"), soft_wrap=True
@@ -129,7 +129,8 @@ def _replace(client: Client, entry: Entry, arguments: argparse.Namespace) -> int
     for refused in report.refused:
         say(f"{refused.field}: {refused.message}" if refused.field else refused.message)
     if report.added and not arguments.json:
-        stdout().print(Text(f"added {plain(entry.id)}"))
+        what = "changed" if report.changed else "unchanged:" if report.unchanged else "added"
+        stdout().print(Text(f"{what} {plain(entry.id)}"))
     return OK if report.added else FAILED
 
 

@@ -63,6 +63,22 @@ class Filed:
 
 
 @dataclass(slots=True)
+class Replacements:
+    """How many entries took the place of one that was there: of one with other content, or with the same."""
+
+    changed: int = 0
+    unchanged: int = 0
+
+    def note(self, before: Entry | None, after: Entry) -> None:
+        """An entry came after one of its id, or after none. The life of one that expires begins anew: it is changed."""
+        if before is None:
+            return
+        same = not (before.expires_after or after.expires_after) and before == after
+        self.unchanged += same
+        self.changed += not same
+
+
+@dataclass(slots=True)
 class Change:
     """What a commit did, for the indexes to follow."""
 
@@ -73,6 +89,7 @@ class Change:
     """Labels of new chunks and what encoders see of them, by ascending label."""
     rows: dict[VectorKind, dict[int, Hit]] = field(default_factory=lambda: {kind: {} for kind in VectorKind})
     """What new labels stand for, of entries that were added."""
+    replaced: Replacements = field(default_factory=Replacements)
     gone: list[int] = field(default_factory=list)
     """Numbers of the entries that were removed or replaced."""
     entries: int = 0
@@ -104,6 +121,10 @@ class AddReport:
 
     added: int = 0
     refused: list[Refused] = field(default_factory=list)
+    changed: int = 0
+    """Of those added, how many took the place of an entry with other content."""
+    unchanged: int = 0
+    """Of those added, how many were there just so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quizglass.values import Entry
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.content.records import Change, EntryDraft, Filed, GraphRecord, Hit, VectorKind, no_entry
+from quizglass_server.knowledge.content.records import (
+    Change,
+    EntryDraft,
+    Filed,
+    GraphRecord,
+    Hit,
+    VectorKind,
+    entry_of,
+    no_entry,
+)
 from quizglass_server.knowledge.database import checksums as checks
 from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_of, row_digest
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
@@ -39,6 +49,7 @@ _VECTOR_ROWS = {
 _ADD_ENTRY = f"INSERT INTO entries ({ENTRY_COLUMNS}, digest) VALUES ({', '.join('?' * 14)})"  # noqa: S608  # our own names
 _ADD_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, digest) VALUES ({', '.join('?' * 8)})"  # noqa: S608
 _ADD_PICTURE = f"INSERT INTO pictures ({PICTURE_COLUMNS}, digest) VALUES ({', '.join('?' * 8)})"  # noqa: S608
+_LIVING = f"SELECT {ENTRY_COLUMNS} FROM entries WHERE id = ? AND (expires = 0 OR expires > ?)"  # noqa: S608
 
 Job = Callable[["DatabaseWriter"], Any]
 
@@ -112,6 +123,7 @@ class DatabaseWriter:
         """Add or replace entries, each as it comes. Of two of the same id the later stays."""
         change = Change()
         for draft in drafts:
+            change.replaced.note(self._living(draft.entry.id), draft.entry)
             self._remove(draft.entry.id, change)
             self._insert(draft, spaces, change)
         self._state.sequence += 1
@@ -244,6 +256,15 @@ class DatabaseWriter:
             outcome = error
         self._db.execute("RELEASE job")
         return outcome
+
+    def _living(self, entry_id: str) -> Entry | None:
+        """The entry of an id; None: there is none that has not expired, or what it holds is damaged."""
+        now = self._clock()
+        row = self._db.execute(_LIVING, (entry_id, int(now))).fetchone()
+        try:
+            return None if row is None else entry_of(row, now)
+        except (ValueError, TypeError, AttributeError):
+            return None
 
     def _remove(self, entry_id: str, change: Change) -> bool:
         """Remove an entry if it exists, noting what goes; whether it existed."""

@@ -16,7 +16,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, needed
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
 from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
-from quizglass_server.knowledge.content.records import AddReport, EntryDraft, VectorKind
+from quizglass_server.knowledge.content.records import AddReport, EntryDraft, Replacements, VectorKind
 from quizglass_server.knowledge.content.validation import checked_entry, shown_id
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.index.search_indexes import Space
@@ -30,6 +30,8 @@ _COMMIT_WHILE_BUSY = 32
 _COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
 _REST_S = 0.002
 
+Commit = Callable[[list[EntryDraft]], Awaitable[Replacements]]
+"""Writes entries durably; what they took the place of."""
 Decode = Callable[[bytes, str], Awaitable[Picture]]
 """Decodes a picture; the second argument is the field that a refusal names. Raises InvalidPicture, Overloaded."""
 
@@ -62,7 +64,7 @@ class Ingest:
     async def all_of(
         self,
         entries: AsyncIterable[PicturedEntry],
-        commit: Callable[[list[EntryDraft]], Awaitable[None]],
+        commit: Commit,
         idle_window: IdleWindow,
     ) -> AddReport:
         """Prepare entries and commit them, some at a time; those that are not as documented are in the report.
@@ -85,7 +87,7 @@ class Ingest:
     async def _add(
         self,
         entries: AsyncIterable[PicturedEntry],
-        commit: Callable[[list[EntryDraft]], Awaitable[None]],
+        commit: Commit,
         idle_window: IdleWindow,
         report: AddReport,
     ) -> None:
@@ -104,12 +106,12 @@ class Ingest:
                 drafts = []
         await self._commit(drafts, commit, report)
 
-    async def _commit(
-        self, drafts: list[EntryDraft], commit: Callable[[list[EntryDraft]], Awaitable[None]], report: AddReport
-    ) -> None:
+    async def _commit(self, drafts: list[EntryDraft], commit: Commit, report: AddReport) -> None:
         async def write() -> None:
-            await commit(drafts)
+            replaced = await commit(drafts)
             report.added += len(drafts)
+            report.changed += replaced.changed
+            report.unchanged += replaced.unchanged
 
         if drafts:
             await self._embedders.flush()

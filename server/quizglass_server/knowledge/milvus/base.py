@@ -20,7 +20,7 @@ from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotSupported
-from quizglass_server.knowledge.content.records import AddReport, EntryDraft
+from quizglass_server.knowledge.content.records import AddReport, EntryDraft, Replacements
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
@@ -204,8 +204,8 @@ class MilvusKnowledge:
                 await self._looking
         await asyncio.shield(asyncio.to_thread(self._close))
 
-    async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
-        await self._write(lambda: self._store.put(drafts))
+    async def _commit(self, drafts: builtins.list[EntryDraft]) -> Replacements:
+        return await self._write(lambda: self._store.put(drafts))
 
     async def _search(self, job: Callable[[], Result]) -> Result:
         with self._idle_window.search():

@@ -6,12 +6,13 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from quizglass.values import Deleted, Entry
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.records import EntryDraft, VectorKind, no_entry
+from quizglass_server.knowledge.content.records import EntryDraft, Replacements, VectorKind, no_entry
 from quizglass_server.knowledge.database.reader import PAGE_CHARS
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.link import MilvusLink
@@ -53,11 +54,12 @@ class MilvusStore:
         self._patience_s = timeout_s
         self._last_revision = 0
 
-    def put(self, drafts: Sequence[EntryDraft]) -> None:
+    def put(self, drafts: Sequence[EntryDraft]) -> Replacements:
         """Add or replace entries; of two of the same id the later stays. Each is there as a whole or not at all."""
         now = int(self._clock())
         latest = {draft.entry.id: draft for draft in drafts}
         before = self._of_entries(latest, [_HEADS], ["revision"])  # expired ones too: no other sweep will remove theirs
+        replaced = self._replaced(drafts, latest if before else ())
         heads, parts = list[Row](), list[Row]()
         vectors: dict[VectorKind, list[Row]] = {kind: [] for kind in VectorKind}
         for draft in latest.values():
@@ -73,6 +75,17 @@ class MilvusStore:
         self._upsert(self.collections.entries, parts)
         self._upsert(self.collections.entries, heads)  # from here on they are seen
         self._sweep(latest, [int(row["revision"]) for row in before])
+        return replaced
+
+    def _replaced(self, drafts: Sequence[EntryDraft], ids: Iterable[str]) -> Replacements:
+        """What drafts take the place of, where some of these ids are there. One that is damaged counts as none."""
+        known, replaced = dict[str, Entry](), Replacements()
+        with suppress(KnowledgeFailed):
+            known = {name: entry for name, (_, entry) in self.entries(ids).items()} if ids else {}
+        for draft in drafts:
+            replaced.note(known.get(draft.entry.id), draft.entry)
+            known[draft.entry.id] = draft.entry
+        return replaced
 
     def delete(self, entry_id: str) -> Deleted:
         """Delete an entry. Raises NotFound."""

@@ -64,7 +64,7 @@ def test_parquet(stage, quizglass, tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "cars.parquet")
     assert quizglass("import", tmp_path / "cars.parquet")[:2] == (
         0,
-        {"file": str(tmp_path / "cars.parquet"), "added": 2, "refused": []},
+        {"file": str(tmp_path / "cars.parquet"), "added": 2, "refused": [], "new": 2, "changed": 0, "unchanged": 0},
     )
     assert stage.knowledge.entries["a"].attributes == {"doors": "4", "colour": "red"}
     assert stage.knowledge.pictures["a"] == (png(), png(32))

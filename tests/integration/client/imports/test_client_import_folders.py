@@ -94,7 +94,7 @@ def test_a_picture_by_itself_is_an_entry_called_as_its_file(stage, imported, tmp
     (tmp_path / "IMG_2041.png").write_bytes(png())
     assert imported(tmp_path / "red_kettle.png", "--no-compare")[:2] == (
         0,
-        {"file": str(tmp_path / "red_kettle.png"), "added": 1, "refused": []},
+        {"file": str(tmp_path / "red_kettle.png"), "added": 1, "refused": [], "new": 1, "changed": 0, "unchanged": 0},
     )
     assert titles(stage) == {"red_kettle.png": "Red kettle"}
     (tmp_path / "photo.png").write_bytes(png())

@@ -359,3 +359,18 @@ def test_an_import_that_is_interrupted_says_what_is_stored(stage, tmp_path: Path
     stage.knowledge.before = None
     assert main(["--server", stage.target, *words]) == 0
     assert len(stage.knowledge.entries) == 150
+
+
+def test_what_an_import_changed_is_counted(stage, imported, folder: Path, capsys) -> None:
+    status, told, _ = imported(folder)
+    assert (status, told["added"], told["new"], told["changed"], told["unchanged"]) == (0, 3, 3, 0, 0)
+    (folder / "pan.md").write_text("It is blue.")
+    (folder / "pot.md").write_text("It is large.")
+    status, told, _ = imported(folder, "--sync")
+    assert (status, told["added"], told["new"], told["changed"], told["unchanged"]) == (0, 4, 1, 1, 2)
+    command = ["--server", stage.target, "knowledge", "import", "--no-compare", str(folder)]
+    assert main(command) == 0
+    assert capsys.readouterr().out == "0 entries added, 0 changed, 4 unchanged, 0 refused\n"
+    for text, says in (("It is a car.", "added a"), ("It is red.", "changed a"), ("It is red.", "unchanged: a")):
+        assert main([*command[:3], "add", "--id", "a", "--title", "A", "--text", text]) == 0
+        assert capsys.readouterr().out == f"{says}\n"

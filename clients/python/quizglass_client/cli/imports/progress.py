@@ -88,8 +88,8 @@ class ImportProgress:
         ids: ImportedIds | None = None,
         place: str = "",
     ) -> None:
-        self.added = 0
-        """Entries that this import has added."""
+        self.report = AddReport()
+        """What the server has acknowledged of this import."""
         self.brought: dict[str, str] = {}
         """The sources of those, by their ids."""
         self._keeps_sources = keeps_sources
@@ -127,7 +127,7 @@ class ImportProgress:
                 self.memory.refuse(line.line, "", line.field, line.message)
             kept += 1
         del self._taken[:kept]
-        self._settled, self.added = position, report.added
+        self._settled, self.report = position, report
         self.memory.done += kept
         self.memory.save()
 
