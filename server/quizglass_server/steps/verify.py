@@ -116,7 +116,7 @@ def _supported(
     few = frozenset(content.meaning for clause in clauses(answer) for content in clause.stating)
     standing = [each for each in sources if each.opens_with(spoken, denied=denied) and counted <= each.numbers]
     if whole := _standing(spoken, [each for each in standing if each.says(spoken, few, asked)]):
-        return Support(VerdictOutcome.SUPPORTED, (whole,))
+        return Support(VerdictOutcome.SUPPORTED, (_to_the_end(whole, answer) if quoted else whole,))
     if quoted and (parts := _quoted(answer, sources)):
         return Support(VerdictOutcome.SUPPORTED, parts)
     if quoted and (repeated := _repeated(answer, sources)):
@@ -135,7 +135,17 @@ def _read(answer: str, spoken: Sequence[Word], sources: Sequence[Source]) -> Cit
     if not spoken or any(stands_in(spoken, source.words) for source in sources if not source.printed):
         return None
     cited = _standing(spoken, [source for source in sources if source.printed])
-    return None if cited is None else replace(cited, start=0, end=len(answer))
+    return None if cited is None else _to_the_end(cited, answer)
+
+
+def _to_the_end(citation: Citation, answer: str) -> Citation:
+    """The citation of a quote as a whole, with the bracket or unit that it ends in."""
+    return replace(citation, start=0, end=_unstopped(answer))
+
+
+def _unstopped(text: str) -> int:
+    """Characters of a text without the stop that it ends in."""
+    return len(text.rstrip(".!?…"))
 
 
 def _repeated(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
@@ -158,7 +168,7 @@ def _quoted(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
             begin = 0 if answer[: max(start, 0)] == f"{source.item.title}: " else start
             within = [word for word in spoken if begin <= word.start and word.end <= start + len(text)]
             if start >= 0 and within and not any(word.start in cited for word in within):
-                cited |= dict.fromkeys((word.start for word in within), _cite(source, within[0], within[-1]))
+                cited |= dict.fromkeys((word.start for word in within), _cited(source, begin, start + _unstopped(text)))
     return tuple(dict.fromkeys(cited[at] for at in sorted(cited))) if len(cited) == len(spoken) else ()
 
 

@@ -505,6 +505,15 @@ def test_words_that_a_reply_repeats_are_cited_whole() -> None:
     assert [(c.start, c.end, c.title) for c in support.citations] == [(9, 9 + len(SIGN.text), "Words in the picture")]
 
 
+def test_the_citation_of_a_quote_ends_with_its_bracket_and_before_its_stop() -> None:
+    note = Evidence(
+        "1", Origin.TEXT_SEARCH, "c", "Compost", "Lid must be on (rats)\nNo bread!! Fee is 12 €.", used=True
+    )
+    for answer, end in (("Lid must be on (rats)", 21), ("No bread!!", 8), ("Lid must be on (rats); No bread!!", 31)):
+        first = verify(answer, [note], quoted=True).citations[0]
+        assert (first.start, first.end) == (0, end)
+
+
 def test_a_title_in_front_of_a_quote_belongs_to_it() -> None:
     note = Evidence(
         "1", Origin.IMAGE_SEARCH, "rex", "Rex (our dog), 2019", "A terrier; from Brenn. He bites.", used=True
