@@ -30,15 +30,15 @@ def unwrapped(block: str) -> str:
     raw = [line for line in block.splitlines() if line.strip()]
     lines = [" ".join(line.split()) for line in raw]
     widest, prose = max(map(len, lines), default=0), _is_prose(lines)
-    items, listed = list[str](), False
+    items, listed = list[list[str]](), False
     for at, line in enumerate(lines):
         hangs = listed and raw[at][:1].isspace() and not _MARK.match(line)
         if items and (hangs or not _begins(lines[at - 1], line, 0 if prose else widest)):
-            items[-1] = f"{items[-1]} {line}"
+            items[-1].append(line)
         else:
-            items.append(line)
+            items.append([line])
             listed = _MARK.match(line) is not None
-    return "\n".join(items)
+    return "\n".join(map(" ".join, items))
 
 
 def _begins(line: str, following: str, widest: int) -> bool:
