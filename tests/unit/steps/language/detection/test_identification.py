@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -52,6 +53,19 @@ OTHERS = [
 @pytest.mark.parametrize("question", ENGLISH)
 def test_english_is_taken_for_english_with_whatever_names_in_it(question: str) -> None:
     assert is_in(question, ("en",))
+
+
+def test_short_questions_of_a_wearer_are_english_though_their_words_are_foreign_as_well() -> None:
+    questions = Path(__file__).with_name("wearers_questions.txt").read_text(encoding="utf-8").splitlines()
+    assert len(questions) >= 150
+    assert [question for question in questions if not is_in(question, ("en",))] == []
+
+
+@pytest.mark.parametrize(
+    "question", ["Menu del dia?", "Hat Oma Fieber?", "Was Ist Das", "Come va?", "Was kostet die Pasta?", "Ist Beth da?"]
+)
+def test_an_english_word_or_a_name_makes_no_foreign_question_english(question: str) -> None:
+    assert not is_in(question, ("en",))
 
 
 @pytest.mark.parametrize("question", OTHERS)
