@@ -64,6 +64,7 @@ OTHER_WORDS = {
     "disputed",
     "unseen",
     "off_question",
+    "unanswered",
     "CANCELLED",
 }
 OTHER_PACKAGES = ("google.rpc.", "grpc.health.")

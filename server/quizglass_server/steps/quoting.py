@@ -6,6 +6,7 @@ the reranker (a cross-encoder reads question and sentence together), without one
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -188,6 +189,30 @@ async def compare(encoder: TextEncoder, question: str, found: Sequence[NoteSente
     return [max(0.0, float(np.dot(asked[0], vector))) for vector in said]
 
 
+def _count_each(questions: Sequence[str], found: Sequence[NoteSentence]) -> float:
+    return len(questions) * len(found)
+
+
+def _told_each(scores: list[list[float]] | None, questions: Sequence[str], found: Sequence[NoteSentence]) -> Telling:
+    each = zip(questions, scores or (), strict=False)
+    inputs = *texts("question", *questions), *texts("sentences", str(len(found)))
+    return inputs, [detail for question, some in each for detail in _told(some, question, found)[1]]
+
+
+@step("weigh", role="reranker", optional=True, size=_count_each, told=_told_each)
+async def weigh_each(reranker: Reranker, questions: Sequence[str], found: Sequence[NoteSentence]) -> list[list[float]]:
+    """As `weigh`, for each of several questions; asked at once, so that they share batches."""
+    return list(await asyncio.gather(*(weigh(reranker, question, found) for question in questions)))
+
+
+@step("weigh", role="text_encoder", optional=True, size=_count_each, told=_told_each)
+async def compare_each(
+    encoder: TextEncoder, questions: Sequence[str], found: Sequence[NoteSentence]
+) -> list[list[float]]:
+    """As `compare`, for each of several questions."""
+    return list(await asyncio.gather(*(compare(encoder, question, found) for question in questions)))
+
+
 def raised(question: str, found: Sequence[NoteSentence], scores: Sequence[float]) -> list[float]:
     """Scores, with `_LIKELIER` times the odds where a small reranker is too strict: of sentences that have what is
     asked for by its kind (`says_asked`), and of all where it is asked whether something is so."""
@@ -256,6 +281,21 @@ def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float
         and _words(best) + _words(other) <= LONGEST_ANSWER
     )
     return _completed([best, *islice(beside, 1)], found)
+
+
+def best_of(question: str, found: Sequence[NoteSentence], scores: Sequence[float]) -> NoteSentence | None:
+    """The sentence that answers likeliest, with its score as `raised` has it; None of none."""
+    scored = zip(found, raised(question, found, scores), strict=True)
+    return max(
+        (replace(sentence, score=score) for sentence, score in scored), key=lambda best: best.score, default=None
+    )
+
+
+def in_order(quoted: Sequence[NoteSentence], found: Sequence[NoteSentence]) -> list[NoteSentence]:
+    """Sentences in the order of the notes, each once; those that are of none behind them."""
+    places = {(id(sentence.evidence), sentence.place): at for at, sentence in reversed(list(enumerate(found)))}
+    taken = {(id(sentence.evidence), sentence.place): sentence for sentence in quoted}
+    return [taken[key] for key in sorted(taken, key=lambda key: places.get(key, len(found)))]
 
 
 def _completed(quoted: Sequence[NoteSentence], found: Sequence[NoteSentence]) -> list[NoteSentence]:

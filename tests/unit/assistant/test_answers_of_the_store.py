@@ -18,6 +18,7 @@ from quizglass.values import (
 from quizglass_bundle.tuning import Answers
 from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.errors import InvalidInput
+from quizglass_server.roles.reranker import RERANKER
 from tests.support.scripted_policy import of
 from tests.support.turn_fakes import VELMORA, World, done, turn
 
@@ -328,3 +329,70 @@ async def test_a_proper_name_of_a_title_leaves_other_entries_out() -> None:
     world.models.scores = {"Jovana": 0.9, "Amira's school: Her teacher": 0.3}
     asked = {who: await world.ask(turn(f"Who is {who} teacher?", shown=False), "quote") for who in ("Amira's", "the")}
     assert {who: "Jovana" in done(events).answer for who, events in asked.items()} == {"Amira's": False, "the": True}
+
+
+class _Reading:
+    """A reranker that knows which words of a sentence answer which words of a question."""
+
+    def __init__(self, **answers: str) -> None:
+        self._answers = answers
+        self.asked: list[str] = []
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        self.asked.append(query)
+        wanted = [text for word, text in self._answers.items() if word in query]
+        return [0.9 if any(text in passage for text in wanted) else 0.1 for passage in passages]
+
+
+HUSKY = "Balu is our husky. He was born in Oulu in 2018. He weighs 27 kg."
+BALU = ChunkHit(Entry("balu", "Balu", source="notes"), HUSKY, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("answers", "answer", "outcome", "unanswered"),
+    [
+        ({"weigh": "27 kg", "born": "Oulu"}, "He was born in Oulu in 2018. He weighs 27 kg.", "supported", None),
+        ({"weigh": "27 kg"}, "He weighs 27 kg.", "unsupported", "When was Balu born?"),
+        ({"born": "Oulu"}, "He was born in Oulu in 2018.", "unsupported", "What does Balu weigh?"),
+        ({"weigh": "27 kg", "born": "27 kg"}, "He weighs 27 kg.", "supported", None),
+    ],
+)
+async def test_each_half_of_a_question_has_its_sentence_and_a_missing_one_is_named(
+    answers: dict[str, str], answer: str, outcome: str, unanswered: str | None
+) -> None:
+    world = World(quote_accept=0.5, answers=Answers.QUOTE)
+    world.models[RERANKER] = reading = _Reading(**answers)
+    world.knowledge.chunks = [BALU]
+    events = await world.ask(turn("What does Balu weigh and when was Balu born?", shown=False), "quote")
+    assert done(events).answer == answer
+    assert (verdict(events).outcome.value, verdict(events).kind) == (outcome, AnswerKind.QUOTED)
+    assert verdict(events).notes.get("unanswered") == unanswered
+    assert {"What does Balu weigh?", "When was Balu born?"} <= set(reading.asked)
+
+
+async def test_neither_half_answered_is_no_answer() -> None:
+    world = World(quote_accept=0.5, answers=Answers.QUOTE)
+    world.models[RERANKER] = _Reading()
+    world.knowledge.chunks = [BALU]
+    events = await world.ask(turn("What does Balu weigh and when was Balu born?", shown=False), "quote")
+    assert verdict(events).outcome is VerdictOutcome.ABSTAINED
+
+
+async def test_a_pronoun_of_the_second_half_means_the_entry_of_the_first() -> None:
+    world = World(quote_accept=0.5, answers=Answers.QUOTE)
+    world.models[RERANKER] = _Reading(weigh="27 kg", old="nine")
+    cat = Entry("cat", "Cat of Balu", source="notes")
+    world.knowledge.chunks = [ChunkHit(cat, "The cat is nine.", 0.9), BALU]
+    events = await world.ask(turn("What does Balu weigh and how old is he?", shown=False), "quote")
+    assert done(events).answer == "He weighs 27 kg."
+    assert verdict(events).notes["unanswered"] == "How old is he?"
+
+
+async def test_a_question_that_goes_on_from_an_earlier_one_has_no_halves() -> None:
+    world = World(quote_accept=0.5, answers=Answers.QUOTE)
+    world.models[RERANKER] = _Reading(weigh="27 kg", born="Oulu")
+    world.knowledge.chunks = [BALU]
+    earlier = Exchange("What does Balu weigh?", "He weighs 27 kg.")
+    asked = replace(turn("What does Balu weigh? When was Balu born?", shown=False), asked_last="When was Balu born?")
+    events = await world.ask(replace(asked, history=(earlier,)), "quote")
+    assert done(events).answer == "He was born in Oulu in 2018."

@@ -19,6 +19,8 @@ from quizglass_server.roles.decider import VERIFIER
 from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import is_supported
+from quizglass_server.steps.language.asked_kind import halves
+from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.wording import shares_name, shares_proper_name
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.lookup.printed import best_piece, pieces_of, quoted_piece
@@ -27,15 +29,19 @@ from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import (
     NoteSentence,
     asks_in_words,
+    best_of,
     chosen,
     compare,
+    compare_each,
     going_on,
+    in_order,
     joined,
     quotable,
     raised,
     rested_on,
     sentences_of,
     weigh,
+    weigh_each,
 )
 from quizglass_server.steps.read import may_ask_for_words, words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
@@ -105,9 +111,35 @@ class AnswerCheck:
             evidence: whose sentences are weighed.
             printed: whether lines of words in the picture are weighed beside them.
         """
-        pieces = await self._pieces() if printed else ()
+        pieces, asked = await self._pieces() if printed else (), self._halves()
+        if len(asked) > 1:
+            return await self._both(asked, evidence, pieces)
         quoted = await self._sentences(evidence, pieces)
         return Draft(finish=FinishReason.BUDGET) if quoted is None else self._quoted(quoted)
+
+    def _halves(self) -> tuple[str, ...]:
+        """The two questions that are asked, or the one; what goes on from an earlier question is one with that."""
+        return (self._turn.question,) if self._turn.asked_last else halves(self._turn.question)
+
+    async def _both(self, asked: Sequence[str], evidence: Sequence[Evidence], pieces: Sequence[NoteSentence]) -> Draft:
+        """The best sentence of each half of a question; where one has none, no support for the answer as a whole."""
+        found, accept = sentences_of(self._of_named(evidence)), self._resources.tuning.quote_accept or 0.0
+        if not (found or pieces):
+            return self._quoted(())
+        step = compare_each if self._resources.models[RERANKER] is None else weigh_each
+        weighed = await self._runner.run(step, asked, [*found, *pieces])
+        if weighed is None:
+            return Draft(finish=FinishReason.BUDGET)
+        best: list[NoteSentence | None] = []
+        for half, scores in zip(asked, weighed, strict=True):
+            subject = best[0].evidence.entry_id if best and best[0] is not None and may_point(half) else None
+            best.append(_likeliest(half, found, pieces, scores, subject))
+        told = [sentence if sentence is not None and sentence.score >= accept else None for sentence in best]
+        draft = self._quoted(in_order([sentence for sentence in told if sentence is not None], found))
+        unanswered = [half for half, sentence in zip(asked, told, strict=True) if sentence is None]
+        if not draft.text or not unanswered:
+            return draft
+        return replace(draft, supported=False, notes={**draft.notes, "unanswered": " ".join(unanswered)})
 
     def printed(self) -> Draft:
         """The words that were read in the picture, as they are; empty where there are none."""
@@ -205,6 +237,8 @@ class AnswerCheck:
             return draft
         if self._journal.answering or self._turn.answer_grammar or draft.calculations:
             return draft
+        if len(self._halves()) > 1:  # a sentence that is shorter may answer one of them alone
+            return draft
         quoted = await self._sentences(await self._quotable())
         if not quoted or len(joined(quoted).split()) > len(draft.text.split()):
             return draft
@@ -266,3 +300,20 @@ class AnswerCheck:
         matched = evidence_odds(self._turn.question, used, evidence, tuning)
         asked = shown_with, values, tuning, draft.p_min, matched
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
+
+
+def _likeliest(
+    half: str,
+    found: Sequence[NoteSentence],
+    pieces: Sequence[NoteSentence],
+    scores: Sequence[float],
+    subject: str | None,
+) -> NoteSentence | None:
+    """What answers half a question best: a sentence, of one entry where its pronouns mean that, or a piece of what was
+    read that does better."""
+    meant = [at for at, sentence in enumerate(found) if sentence.evidence.entry_id == subject] or range(len(found))
+    said = best_of(half, [found[at] for at in meant], [scores[at] for at in meant])
+    read = best_piece(half, pieces, scores[len(found) :])
+    if read is None or (said is not None and said.score > read.score):
+        return said
+    return replace(quoted_piece(read), score=read.score)

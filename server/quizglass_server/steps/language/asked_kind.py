@@ -1,4 +1,5 @@
 """What kind of thing a question asks for, and whether a sentence has one: "the constellation Fornax", "Mr Whitlock".
+And what each half of a question asks that has two.
 
 English, by its words.
 """
@@ -47,6 +48,57 @@ monday tuesday wednesday thursday friday saturday sunday
 """.split()
 )
 """Words with a capital that name no person, company or place."""
+
+
+_ASKING = r"(?:what|who|whom|whose|when|where|why|how|which)(?:['’](?:s|re|d|ll))?"
+_AUXILIARY = (
+    r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|would)(?:n['’]t)?"
+)
+_SUBJECT = r"(?:i|you|he|she|it|we|they|this|these|there)"
+_JOINT = re.compile(
+    rf"\s*(?:[,;]?\s+and\s+(?:also\s+)?|\?+\s+(?:(?:and|or|but)\s+)?(?:also\s+)?)"
+    rf"(?=(?:{_ASKING}|{_AUXILIARY}\s+{_SUBJECT}|(?P<open>{_AUXILIARY}))\b)",
+    re.IGNORECASE,
+)
+"""Before a second half; `open` where its auxiliary may be the first one's verb: "Who lives here and has the key?"."""
+_ASKS = re.compile(
+    rf"{_LEAD}(?:(?:hi|hello|please)\W+)?(?:tell me\s+)?"
+    rf"(?:(?:(?:until|till|since|in|on|at|for|from|with|to|by|about)\s+)?{_ASKING}|{_AUXILIARY})\b",
+    re.IGNORECASE,
+)
+_OF_A_VERB = re.compile(rf"{_LEAD}(?:when|where|why|how|{_AUXILIARY})\b", re.IGNORECASE)
+"""Before a first half whose question word is no subject."""
+_NO_HALF = re.compile(
+    rf"{_LEAD}(?:when|where|if)\s+{_SUBJECT}\b|\bbetween\b|\bnot\W*$|\b(?:that|those|then|ones?)\W*$", re.IGNORECASE
+)
+"""Of halves that are none, or mean by "that" what the other one says."""
+_HOW = re.compile(r"\bhow (?!(?:is|are|was|were|do|does|did|can)\b)\w+|\bwhere\b.* from\W*$", re.IGNORECASE)
+"""Says what it asks for, though in function words alone."""
+_STATELESS = frozenset(english.FUNCTION.split())
+_SHORTEST_HALF = 3
+"""Words: "and when?" asks the same once more."""
+
+
+def halves(question: str) -> tuple[str, ...]:
+    """The two questions that one asks ("What does he weigh and when was he born?"), or it alone.
+
+    Each has a question word or an auxiliary of its own and says what it asks for: "and when?" is no half, nor a noun
+    behind "and".
+    """
+    parted = []
+    for joint in _JOINT.finditer(question):
+        first, second = question[: joint.start()].rstrip(" ?,;"), question[joint.end() :].strip()
+        maybe_one = joint["open"] and "?" not in joint[0] and not _OF_A_VERB.match(first)
+        if not maybe_one and _asks_by_itself(first) and _asks_by_itself(second):
+            parted.append((f"{first}?", second[:1].upper() + second[1:]))
+    return parted[0] if len(parted) == 1 else (question,)
+
+
+def _asks_by_itself(half: str) -> bool:
+    said = [word.key for word in words(half)]
+    if len(said) < _SHORTEST_HALF or not _ASKS.match(half) or _NO_HALF.search(half):
+        return False
+    return _HOW.search(half) is not None or any(key.removesuffix("'s") not in _STATELESS for key in said)
 
 
 def asks_whether(question: str) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
+from quizglass_server.steps.language.asked_kind import asks_whether, halves, says_asked
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,48 @@ def test_any_text_may_be_asked_and_said(question: str, sentence: str) -> None:
 )
 def test_what_begins_with_an_auxiliary_asks_whether(question: str, whether: bool) -> None:
     assert asks_whether(question) is whether
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("How long is the warranty and how much did it cost?", ["How long is the warranty?", "How much did it cost?"]),
+        ("What does he weigh and when was he born?", ["What does he weigh?", "When was he born?"]),
+        ("Who walks him and what is he afraid of?", ["Who walks him?", "What is he afraid of?"]),
+        (
+            "How much was the room, and when does the bakery open?",
+            ["How much was the room?", "When does the bakery open?"],
+        ),
+        ("Who walks him? What is he afraid of?", ["Who walks him?", "What is he afraid of?"]),
+        ("Does it take oil and is it insured?", ["Does it take oil?", "Is it insured?"]),
+        ("When does it open and does the lift work?", ["When does it open?", "Does the lift work?"]),
+        ("Hi, who is the vet and what's his number?", ["Hi, who is the vet?", "What's his number?"]),
+    ],
+)
+def test_a_question_that_asks_two_things_has_two_halves(question: str, asked: list[str]) -> None:
+    assert list(halves(question)) == asked
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Does it need oil and petrol?",
+        "Who made this violin and when?",
+        "Is there a dessert, and what is it?",
+        "What did it weigh and when was that?",
+        "Which space do I park it in, and which one not?",
+        "Who lives here and has the key?",
+        "Is it oil or is it petrol?",
+        "What is the difference between what he eats and what he needs?",
+        "When it rains and when it snows, what do I do?",
+        "What time does it open and what time does it close and what does it cost?",
+        "",
+    ],
+)
+def test_other_questions_stay_whole(question: str) -> None:
+    assert halves(question) == (question,)
+
+
+@given(st.lists(st.sampled_from(["and ", "? ", ", and ", "what is he afraid of ", "does it ", "x "]), max_size=200))
+def test_any_question_has_one_or_two_halves(parts: list[str]) -> None:
+    assert len(halves("".join(parts))) in (1, 2)
