@@ -101,6 +101,11 @@ def test_what_is_asked_of_no_thing_does_not_become_it() -> None:
 def test_the_name_of_it_is_that_of_the_first_answer_that_has_one() -> None:
     astray = Spoken("And when?", "In May", OLD, ("Jolawex",))
     assert ("What is it called?", "Velmora") in said(asked("Who made it?", PRICED, astray))
+    renamed = Spoken("Who was it that designed the Tagrin?", "Mara Lind", OLD, ("Tagrin",))
+    assert said(asked("Who made it?", PRICED, renamed)) == [
+        (PRICED.question, "45 crowns"),
+        (renamed.question, "Mara Lind"),
+    ]
 
 
 def test_a_person_that_was_named_is_asked_about_without_the_picture() -> None:

@@ -18,6 +18,7 @@ from quizglass_server.session.dialogue.references import (
     says_again,
 )
 from quizglass_server.steps.language.pronouns import leaves_out
+from quizglass_server.steps.language.wording import shares_name
 
 _ENTITIES, _LONGEST_TITLE = 4, 200
 _NAMED = "What is it called?"
@@ -141,7 +142,8 @@ def _about(dialogue: Dialogue) -> Dialogue:
         if reference is Reference.NOTHING and not each.frame and not introduces(each.question):
             continue
         about.append(each)
-        if reference is not Reference.IT:
+        by_name = any(shares_name(each.question, title) for title in each.entities)
+        if by_name or reference is not Reference.IT:
             break
     return tuple(about) or dialogue[-1:]
 
