@@ -98,7 +98,7 @@ def test_what_is_asked_of_no_thing_does_not_become_it() -> None:
     assert asked("When was it founded?", PRICED, ALONE).frame == b""  # that has a name
 
 
-def test_the_name_of_it_is_that_of_the_first_answer_that_has_one() -> None:
+def test_the_name_of_it_is_of_no_answer_to_a_question_without_a_subject() -> None:
     astray = Spoken("And when?", "In May", OLD, ("Jolawex",))
     assert ("What is it called?", "Velmora") in said(asked("Who made it?", PRICED, astray))
     renamed = Spoken("Who was it that designed the Tagrin?", "Mara Lind", OLD, ("Tagrin",))

@@ -18,7 +18,6 @@ from quizglass_server.session.dialogue.references import (
     says_again,
 )
 from quizglass_server.steps.language.pronouns import leaves_out
-from quizglass_server.steps.language.wording import shares_name
 
 _ENTITIES, _LONGEST_TITLE = 4, 200
 _NAMED = "What is it called?"
@@ -142,8 +141,7 @@ def _about(dialogue: Dialogue) -> Dialogue:
         if reference is Reference.NOTHING and not each.frame and not introduces(each.question):
             continue
         about.append(each)
-        by_name = any(shares_name(each.question, title) for title in each.entities)
-        if by_name or reference is not Reference.IT:
+        if reference is not Reference.IT:
             break
     return tuple(about) or dialogue[-1:]
 
@@ -160,9 +158,9 @@ def _named(question: str, about: Dialogue) -> str:
 def _name(about: Dialogue) -> str:
     """What it is called, where an answer was found to be about that; empty: unknown.
 
-    The earliest such answer counts: a later one may have been found in the text of another thing.
+    What answers a question without a subject ("And when?") may have been found in the text of another thing.
     """
-    return next((title for each in reversed(about) for title in each.entities), "")
+    return next((title for each in about if not leaves_out(each.question) for title in each.entities), "")
 
 
 def _history(dialogue: Dialogue, reference: Reference, seen: bytes, question: str) -> tuple[Exchange, ...]:
