@@ -175,6 +175,13 @@ describe("a question", () => {
     assert.match(await page.innerText("#verdict"), /^Confirmed by your notes\./);
   });
 
+  test("to half a question says which half it leaves out", async () => {
+    await ask("half please");
+    await answer();
+    await served.next();
+    assert.equal(await page.innerText("#verdict"), "Half an answer. Nothing in your notes answers “When was he born?”");
+  });
+
   test("that nothing confirms looks unlike one that is confirmed", async () => {
     const looks = {};
     for (const question of ["unsupported please", "what is it?"]) {

@@ -67,6 +67,11 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
                 yield values.AnswerDelta("99 crowns")
                 yield values.Verdict(values.VerdictOutcome.UNSUPPORTED, 0.5, 0.7)
                 yield values.Done("99 crowns", values.FinishReason.COMPLETE)
+            case "half":
+                yield values.AnswerDelta("He weighs 27 kg.")
+                notes = {"unanswered": "When was he born?"}
+                yield values.Verdict(values.VerdictOutcome.UNSUPPORTED, 0.0, 0.0, notes, values.AnswerKind.QUOTED)
+                yield values.Done("He weighs 27 kg.", values.FinishReason.COMPLETE)
             case "guess":
                 yield values.AnswerDelta("It may be a cup.")
                 yield values.Verdict(values.VerdictOutcome.UNCHECKED, 0.0, 0.0, kind=values.AnswerKind.GUESSED)

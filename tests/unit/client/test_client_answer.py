@@ -77,6 +77,7 @@ def test_a_pipe_gets_the_answer_alone() -> None:
     ("verdict", "source"),
     [
         (checked(VerdictOutcome.UNSUPPORTED), UNCONFIRMED),
+        (checked(VerdictOutcome.UNSUPPORTED, unanswered="And why?"), "nothing that was found answers: And why?"),
         (checked(VerdictOutcome.UNCHECKED), "from the model's memory"),
         (checked(VerdictOutcome.UNCHECKED, AnswerKind.GUESSED), None),
         (checked(VerdictOutcome.SUPPORTED, disputed="June [3]"), "others say otherwise: June [3]"),

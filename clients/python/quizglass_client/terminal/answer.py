@@ -90,6 +90,8 @@ def _doubt(done: Done, verdict: Verdict | None) -> str:
     """Why an answer is not to be relied on; empty where it is, or where there is none."""
     if done.abstain_reason:
         return ""
+    if verdict is not None and (unanswered := verdict.notes.get("unanswered")):
+        return f"nothing that was found answers: {plain(unanswered)}"
     if verdict is None or verdict.outcome is VerdictOutcome.UNSUPPORTED:
         return UNCONFIRMED
     disputed = verdict.notes.get("disputed")

@@ -26,6 +26,8 @@ export class Turn {
     this.kind = "";
     /** What other sources state, with the numbers of the evidence. */
     this.disputed = "";
+    /** The half of the question that the answer leaves out. */
+    this.unanswered = "";
     this.frame = "";
     this.firstWords = 0;
   }
@@ -66,6 +68,7 @@ export class Turn {
       this.verdict = word(content.outcome, "OUTCOME_");
       this.kind = word(content.kind, "ANSWER_KIND_");
       this.disputed = content.notes?.disputed ?? "";
+      this.unanswered = content.notes?.unanswered ?? "";
     }
     else if (name === "done") {
       this.done = content;

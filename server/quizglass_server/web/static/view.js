@@ -2,7 +2,7 @@
 
 import { call } from "./connect.js";
 import { cited, duration, word } from "./turn.js";
-import { eventWords, handedWords, originWords, stepWords, verdictWords } from "./words.js";
+import { eventWords, halfWords, handedWords, originWords, stepWords, verdictWords } from "./words.js";
 
 /** @typedef {import("./turn.js").Turn} Turn */
 
@@ -66,7 +66,8 @@ export function reveal() {
 /** What the answer is worth, in words and in how it looks. @param {Turn} turn */
 function showVerdict(turn) {
   const why = word(turn.done.abstainReason, "ABSTAIN_REASON_").replace("unspecified", "");
-  const [told, more] = verdictWords(turn.verdict, turn.kind, why, turn.printed);
+  const whole = verdictWords(turn.verdict, turn.kind, why, turn.printed);
+  const [told, more] = turn.unanswered && !why ? halfWords(turn.unanswered) : whole;
   const others = turn.disputed ? ` Your notes disagree. Others say: ${turn.disputed}.` : "";
   const verdict = byId("verdict");
   verdict.replaceChildren(made("b", "", told), ` ${more}${others}`);

@@ -15,6 +15,9 @@ const VERDICTS = {
 /** Said in place of that where all that supports an answer was read in the picture. @type {Told} */
 const PRINTED = ["Read in the picture.", "No note says it."];
 
+/** Said where an answer is to one half of a question alone. @param {string} other @returns {Told} */
+export const halfWords = (other) => ["Half an answer.", `Nothing in your notes answers “${other}”`];
+
 /** What is said of words that no check is about, by where they come from. @type {Record<string, Told>} */
 const UNCHECKED = {
   guessed: ["A guess.", "It goes by the looks of the picture alone, and may be wrong."],
