@@ -20,7 +20,7 @@ from quizglass_bundle.inputs.vision_inputs import image_span
 from quizglass_bundle.parts import VisionScorer
 from quizglass_export.checkpoints.source import Source
 from quizglass_lab.pocketworld.questions import Question
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.turns import Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions

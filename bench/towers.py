@@ -27,7 +27,7 @@ from quizglass_export.assembly.plan import make_plan
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe, Roles, Samples
 from quizglass_lab.starter_bundle.layout import BuildOptions, plan_starter
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.roles.load import LoadedModels, load_models
 

@@ -30,7 +30,7 @@ from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
 from quizglass_server.config.load import Settings
 from quizglass_server.config.logs import set_level
-from quizglass_server.config.options import (
+from quizglass_server.config.settings import (
     OPERATIONS_PACKAGES,
     TRACING_PACKAGES,
     WEB_PACKAGES,

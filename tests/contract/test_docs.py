@@ -19,7 +19,7 @@ from quizglass_export import cli as export_cli
 from quizglass_lab import cli as lab_cli
 from quizglass_server import errors
 from quizglass_server.config.load import Settings, all_fields, fields_of
-from quizglass_server.config.options import LinkOptions
+from quizglass_server.config.settings import LinkOptions
 from quizglass_server.policies import POLICIES
 from quizglass_server.rpc.transport import status
 

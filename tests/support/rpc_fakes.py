@@ -18,7 +18,7 @@ from PIL import Image
 from quizglass import values
 from quizglass.values import Deleted, Entry, Refused, Region
 from quizglass_server.config.load import Settings
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.domain import turns as domain
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions

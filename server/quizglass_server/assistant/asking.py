@@ -21,7 +21,7 @@ from quizglass_server.assistant.assistant import Assistant, policy_named
 from quizglass_server.assistant.counted import counted
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.assistant.turn.outbox import followed
-from quizglass_server.config.options import RequestLimits
+from quizglass_server.config.settings import RequestLimits
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
 from quizglass_server.domain.sound import SPEECH_ROLES

@@ -34,7 +34,7 @@ from quizglass_server.assistant.turn.refusals import language_refusal, unseen_re
 from quizglass_server.assistant.turn.resources import Resources, once
 from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.assistant.turn.toolbox import Toolbox
-from quizglass_server.config.options import TurnOptions
+from quizglass_server.config.settings import TurnOptions
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft

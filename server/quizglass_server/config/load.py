@@ -34,7 +34,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from quizglass_bundle.speech_server import speech_server
 from quizglass_server.config.address import knowledge_address, proxy_network, web_origin
 from quizglass_server.config.generator_address import generator_address
-from quizglass_server.config.options import (
+from quizglass_server.config.settings import (
     AddressOptions,
     BundleOptions,
     ClientOptions,

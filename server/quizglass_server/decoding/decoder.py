@@ -21,7 +21,7 @@ import numpy as np
 
 from quizglass.picture_files.errors import BadPicture, OutOfMemory
 from quizglass.picture_files.header import Header
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding.pictures import check_header, decode_picture, is_quick
 from quizglass_server.decoding.process import DecoderProcess, Lost, Pixels
 from quizglass_server.domain.turns import RGB, Picture

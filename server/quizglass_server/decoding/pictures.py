@@ -17,7 +17,7 @@ from quizglass.picture_files.errors import BadPicture, OutOfMemory
 from quizglass.picture_files.header import Header, read_header
 from quizglass.picture_files.rgb import decode_bytes
 from quizglass.picture_files.structure import read_structure
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import InvalidPicture, Overloaded
 

@@ -16,7 +16,7 @@ from quizglass_server import descriptors
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import refusal, what_to_do
 from quizglass_server.config.load import Settings
-from quizglass_server.config.options import WEB_PACKAGES
+from quizglass_server.config.settings import WEB_PACKAGES
 from quizglass_server.containment import DEVICES
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores

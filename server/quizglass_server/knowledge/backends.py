@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quizglass_server.config.options import KnowledgeOptions
+from quizglass_server.config.settings import KnowledgeOptions
 from quizglass_server.config.token_file import token_of
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.ingest.drafts import Decode

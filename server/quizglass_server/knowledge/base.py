@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from quizglass.values import Deleted, Entry
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions

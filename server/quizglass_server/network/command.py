@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from quizglass.text import plain
 from quizglass_server.config.audit import Note, audited
 from quizglass_server.config.load import setting_of
-from quizglass_server.config.options import TLS_PACKAGES, AddressOptions
+from quizglass_server.config.settings import TLS_PACKAGES, AddressOptions
 from quizglass_server.config.sources import PREFIX
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.permissions import Permission

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from quizglass_server.config.options import NetworkOptions
+from quizglass_server.config.settings import NetworkOptions
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.login import Logins
 from quizglass_server.network.pairing import Pairings, PublicAddress

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quizglass_server.config.options import NetworkOptions
+from quizglass_server.config.settings import NetworkOptions
 from quizglass_server.errors import SettingsError
 
 _MOST_BYTES = 1 << 20

@@ -25,7 +25,7 @@ from quizglass_bundle.inputs.prompts import (
     read_format,
 )
 from quizglass_bundle.parts import ANSWER, LARGEST, GeneratorPart
-from quizglass_server.config.options import BatchOptions, GeneratorOptions
+from quizglass_server.config.settings import BatchOptions, GeneratorOptions
 from quizglass_server.containment import Containment
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
 from quizglass_server.engines.generator.checks.gguf_file import files_of

@@ -15,7 +15,7 @@ from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
 from quizglass_bundle.manifest import Manifest, Roles
 from quizglass_bundle.parts import GeneratorPart, ReaderPart
 from quizglass_server import __version__
-from quizglass_server.config.options import GivenOptions
+from quizglass_server.config.settings import GivenOptions
 from quizglass_server.engines.generator.checks.gguf_file import GgufError, read_model
 from quizglass_server.engines.generator.remote.server import Facts
 from quizglass_server.errors import SettingsError

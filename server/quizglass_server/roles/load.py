@@ -31,7 +31,7 @@ from quizglass_bundle.parts import (
     VisionScorer,
 )
 from quizglass_bundle.weights import weight_files
-from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
+from quizglass_server.config.settings import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.generator.process.card import CardRoom, room
 from quizglass_server.engines.generator.process.programs import find_program
 from quizglass_server.engines.onnx.pool import EnginePool

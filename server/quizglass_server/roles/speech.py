@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Protocol
 
 from quizglass_bundle.parts import HearingPart, SpeechPart, VoicePart
-from quizglass_server.config.options import SpeechOptions
+from quizglass_server.config.settings import SpeechOptions
 from quizglass_server.domain.sound import Sound, SoundFormat, Transcript
 from quizglass_server.errors import EngineFailed
 from quizglass_server.roles.shared.loading import RoleKey

@@ -36,7 +36,7 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.listening import cannot_listen, refusal
 from quizglass_server.config.load import Settings
-from quizglass_server.config.options import NetworkOptions
+from quizglass_server.config.settings import NetworkOptions
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import ConnectionRoom, connection_room

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from quizglass.session import Open, Restored, SessionLimits
-from quizglass_server.config.options import LinkOptions
+from quizglass_server.config.settings import LinkOptions
 from quizglass_server.errors import (
     InvalidInput,
     Overloaded,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quizglass.hosts import is_loopback
-from quizglass_server.config.options import WebOptions
+from quizglass_server.config.settings import WebOptions
 from quizglass_server.policies.table import FOR_APPLICATIONS
 from quizglass_server.roles.speech import HEARING, VOICE
 from quizglass_server.rpc.connect import connect_methods

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_client.local import LocalServer
-from quizglass_server.config.options import TurnOptions
+from quizglass_server.config.settings import TurnOptions
 from quizglass_server.engines.generator.process.threads import kept_in
 from tests.support.bundles.tiny_bundle import write_bundle
 

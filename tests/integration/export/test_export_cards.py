@@ -26,7 +26,7 @@ from quizglass_export.bundles.change import repack  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.trt.engine import Limits, input_ranges  # noqa: E402
 from quizglass_export.trt.operators import check_operators  # noqa: E402
-from quizglass_server.config.options import EngineOptions  # noqa: E402
+from quizglass_server.config.settings import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
 from quizglass_server.engines.onnx.stepped import SteppedRuns  # noqa: E402
 from quizglass_server.roles.load import load_models  # noqa: E402

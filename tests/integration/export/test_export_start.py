@@ -16,7 +16,7 @@ from quizglass_bundle.files import Bundle
 from quizglass_export import cli
 from quizglass_export.errors import ExportError
 from quizglass_export.roles.starting import check_start
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.roles.load import load_models
 from tests.support.bundles.tiny_bundle import write_bundle
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quizglass.values import SearchMode
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
 from quizglass_server.knowledge.database import lock as locks

@@ -27,7 +27,7 @@ from quizglass.v1 import types_pb2 as t
 from quizglass.v1.pairing_pb2_grpc import PairingServiceStub
 from quizglass_client import AsyncClient, Entry
 from quizglass_client.errors import ClientError, NotFound, Overloaded
-from quizglass_server.config.options import NetworkOptions
+from quizglass_server.config.settings import NetworkOptions
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.content.chunks import passage
 from quizglass_server.network.network import Network

@@ -275,7 +275,7 @@ def test_a_key_with_a_password_is_refused_without_a_prompt(tmp_path, first):
 
 
 def _options(**given):
-    from quizglass_server.config.options import NetworkOptions
+    from quizglass_server.config.settings import NetworkOptions
 
     return NetworkOptions(**given)
 

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 from quizglass_bundle.files import Bundle
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.engines.onnx import session
 from quizglass_server.roles.load import load_models
 from tests.support.bundles.tiny_bundle import write_bundle

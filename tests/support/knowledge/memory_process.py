@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
 from quizglass_server.knowledge.memory import SightingMemory

@@ -14,7 +14,7 @@ from quizglass_bundle.tuning import Tuning, Views
 from quizglass_client import Answer, AsyncClient
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.turn.resources import Resources
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.turns import RGB, Picture, Vector
 from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER

@@ -10,7 +10,7 @@ import pytest
 from quizglass.values import AbstainReason, Accepted, AnswerDelta, Done, TurnEvent, Verdict
 from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.config.options import RequestLimits
+from quizglass_server.config.settings import RequestLimits
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import InvalidInput, Overloaded

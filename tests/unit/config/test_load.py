@@ -17,7 +17,7 @@ from quizglass_server.cli import build_parser, main
 from quizglass_server.config.load import Settings, all_fields, as_toml
 from quizglass_server.config.load import load_settings as from_this_environment
 from quizglass_server.config.logs import HumanFormatter, JsonFormatter, RateLimitedLogger, set_peer
-from quizglass_server.config.options import BatchOptions, GeneratorOptions, MemoryOptions
+from quizglass_server.config.settings import BatchOptions, GeneratorOptions, MemoryOptions
 from quizglass_server.errors import SettingsError
 
 UNSET = {

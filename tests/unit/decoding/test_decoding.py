@@ -23,7 +23,7 @@ from quizglass.picture_files.header import KEPT_PIXELS, read_header
 from quizglass.picture_files.rgb import Decoded
 from quizglass.picture_files.structure import MOST_SCANS, read_structure
 from quizglass_server.config.load import Settings
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding import decoder as decoder_module
 from quizglass_server.decoding import process as process_module
 from quizglass_server.decoding import worker

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture, is_quick
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidPicture

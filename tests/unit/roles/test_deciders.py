@@ -15,7 +15,7 @@ import pytest
 
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.parts import LinearDeciderPart
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx import session
 from quizglass_server.errors import BundleError, EngineFailed

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from quizglass.v1 import types_pb2
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import InvalidInput, InvalidPicture, NotFound
 from quizglass_server.rpc.frames import FrameStore

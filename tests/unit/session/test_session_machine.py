@@ -43,7 +43,7 @@ from quizglass.session import (
 )
 from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_server.assistant.asking import Asking
-from quizglass_server.config.options import LinkOptions, RequestLimits
+from quizglass_server.config.settings import LinkOptions, RequestLimits
 from quizglass_server.scheduling.places import Places
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits

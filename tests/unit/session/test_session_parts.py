@@ -20,7 +20,7 @@ from quizglass.values import (
 )
 from quizglass_client.channel import KEEPALIVE_S
 from quizglass_client.session.pacing import LEAST, PART, Window
-from quizglass_server.config.options import LinkOptions
+from quizglass_server.config.settings import LinkOptions
 from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.session.conversation import Conversation, Said
 from quizglass_server.session.dialogue.following import Spoken

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass.session import DeviceState, Heat, LinkQuality, Posture
-from quizglass_server.config.options import LinkOptions
+from quizglass_server.config.settings import LinkOptions
 from quizglass_server.session.directory import PING_S, session_limits
 from quizglass_server.session.posture import HOLD_S, DevicePosture
 from tests.support.clock import Clock

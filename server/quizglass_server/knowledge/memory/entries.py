@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import replace
 
 from quizglass.values import Entry, Filter
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.decoding.pictures import thumbnail
 from quizglass_server.domain.entries import first_picture
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter

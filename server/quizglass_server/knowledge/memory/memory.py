@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quizglass.values import Filter, MemoryStats, Order
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.entries import EntryHit, SearchOptions
 from quizglass_server.domain.sightings import Seen, SightingFilter, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Vector

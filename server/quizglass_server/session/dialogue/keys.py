@@ -8,7 +8,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from quizglass_server.config.options import SessionOptions
+from quizglass_server.config.settings import SessionOptions
 from quizglass_server.errors import SettingsError
 
 _BYTES = 32

@@ -10,7 +10,7 @@ import pytest
 
 from quizglass_bundle.fields import Size
 from quizglass_bundle.files import Bundle
-from quizglass_server.config.options import GivenOptions
+from quizglass_server.config.settings import GivenOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator

@@ -21,7 +21,7 @@ import pytest
 import pytest_asyncio
 
 from quizglass_bundle.files import Bundle
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
 from quizglass_server.engines.generator.process.folders import sweep

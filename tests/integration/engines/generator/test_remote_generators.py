@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.config.generator_address import generator_address
-from quizglass_server.config.options import GivenOptions
+from quizglass_server.config.settings import GivenOptions
 from quizglass_server.engines.generator.prompt import (
     Constraint,
     ConstraintUnusable,

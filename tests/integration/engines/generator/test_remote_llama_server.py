@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from quizglass_server.config.generator_address import generator_address
-from quizglass_server.config.options import GivenOptions
+from quizglass_server.config.settings import GivenOptions
 from quizglass_server.domain.turns import Picture, Token
 from quizglass_server.engines.generator.checks import known_model
 from quizglass_server.engines.generator.process.options import ProcessOptions

@@ -20,7 +20,7 @@ from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.recipe.read import read_recipe  # noqa: E402
 from quizglass_export.roles.shared.samples import random_samples  # noqa: E402
 from quizglass_export.roles.shared.scorers import vision_logits  # noqa: E402
-from quizglass_server.config.options import EngineOptions  # noqa: E402
+from quizglass_server.config.settings import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
 from quizglass_server.roles.load import load_models  # noqa: E402
 from tests.support.bundles.small_build import run  # noqa: E402

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from quizglass.values import Order
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing

@@ -17,7 +17,7 @@ from PIL import Image
 from quizglass_bundle.files import Bundle
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import load_models

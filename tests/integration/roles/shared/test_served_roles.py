@@ -27,7 +27,7 @@ from quizglass_bundle.parts import DetectorPart  # noqa: E402
 from quizglass_client import Client, Entry  # noqa: E402
 from quizglass_client.local import LocalServer  # noqa: E402
 from quizglass_export.onnx.tracing import write_onnx  # noqa: E402
-from quizglass_server.config.options import EngineOptions  # noqa: E402
+from quizglass_server.config.settings import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.roles.coarse_reranker import COARSE_RERANKER  # noqa: E402

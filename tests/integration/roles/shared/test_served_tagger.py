@@ -15,7 +15,7 @@ from PIL import Image
 from quizglass_bundle.files import Bundle
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.load import load_models
 from tests.support.bundles.tiny_bundle import PROMPTS, write_bundle

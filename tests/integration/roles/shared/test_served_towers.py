@@ -19,7 +19,7 @@ from quizglass_bundle.fields import Size
 from quizglass_bundle.files import Bundle
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions

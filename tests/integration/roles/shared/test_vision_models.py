@@ -22,7 +22,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS, SegmentKind, filled, load_template
-from quizglass_server.config.options import GivenOptions
+from quizglass_server.config.settings import GivenOptions
 from quizglass_server.domain.turns import RGB, Picture, Token
 from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart
 from quizglass_server.engines.generator.remote.messages import PictureUrls, messages_of

@@ -12,7 +12,7 @@ from PIL import ExifTags, Image
 
 from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.models.inputs import read_picture
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.settings import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
 
 

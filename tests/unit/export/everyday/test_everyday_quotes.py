@@ -14,7 +14,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.everyday import quotes
 from quizglass_export.everyday.weights import IMAGE_ENCODER, LABELS, TEXT_ENCODER
 from quizglass_export.written_graphs.efficientnet_lite import CLASSES
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.policies.table import preferred, survey
 from quizglass_server.roles.load import load_models
 from quizglass_server.roles.reranker import RERANKER

@@ -14,7 +14,7 @@ from quizglass.values import Origin
 from quizglass_server.assistant.recollection import recall
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.runner import StepRunner
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingHit
 from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.knowledge.content.validation import clean_line, clean_text

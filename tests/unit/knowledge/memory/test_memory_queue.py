@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.config.options import MemoryOptions
+from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting
 from quizglass_server.domain.turns import Picture
 from quizglass_server.knowledge.memory import SightingMemory

@@ -18,7 +18,7 @@ import pytest
 
 from quizglass_bundle.fields import Size
 from quizglass_bundle.files import Bundle
-from quizglass_server.config.options import EngineOptions
+from quizglass_server.config.settings import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart, Urgency, Usage
 from quizglass_server.engines.onnx.pool import EnginePool

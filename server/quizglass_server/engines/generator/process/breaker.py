@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from time import monotonic
 
-from quizglass_server.config.options import GeneratorOptions
+from quizglass_server.config.settings import GeneratorOptions
 
 
 class BreakerState(Enum):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quizglass_server.config.options import BatchOptions
+from quizglass_server.config.settings import BatchOptions
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
 from quizglass_server.engines.generator.process.card import AUTO, CardPlan, CardRoom, needs, plan
 from quizglass_server.engines.generator.process.programs import Program

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from quizglass_server.config.options import GeneratorOptions
+from quizglass_server.config.settings import GeneratorOptions
 from quizglass_server.errors import QuizglassError
 
 COMPUTING = 12

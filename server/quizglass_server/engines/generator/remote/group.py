@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TypeVar
 
 from quizglass_server.config.generator_address import GeneratorAddress
-from quizglass_server.config.options import GivenOptions
+from quizglass_server.config.settings import GivenOptions
 from quizglass_server.config.token_file import token_of
 from quizglass_server.engines.generator.client import GeneratorClient
 from quizglass_server.engines.generator.connection import Address
