@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from safetensors.torch import load_file
 from torch import Tensor
 
 from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
-from quizglass_export.checkpoints.peft_models import load_adapted
+from quizglass_export.checkpoints.files import ADAPTER_WEIGHTS
+from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.checkpoints.peft_models import adapter_config, check_fit
+from quizglass_export.errors import ExportError
 
 LAYERS = ("query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense")
 """Linear layers of BERT's blocks that get an adapter. The classifier is new, and saved whole."""
@@ -63,13 +67,34 @@ def with_adapter(base: Any, rank: int, alpha: int, dropout: float) -> Any:
     return get_peft_model(base, config)
 
 
-def trainable(base: Any, adapter: Path) -> Any:
+def trainable(base: Any, adapter: Path, rank: int, dropout: float) -> Any:
     """The model with a trained adapter, which goes on to learn, in float32.
+
+    Args:
+        base: the model that the adapter was trained on.
+        adapter: as PEFT saves it.
+        rank: where it is higher than the adapter's, the adapter is widened. It begins with what it has learned, since
+            the added rows are multiplied by zeros at first, and keeps its scale.
+        dropout: before each layer's adapter, whatever it was trained with.
 
     Raises:
         ExportError: the adapter is for another base.
     """
-    model = load_adapted(base, adapter)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad = "lora_" in name or "modules_to_save" in name
+    path = adapter / ADAPTER_WEIGHTS
+    check_finite(path)
+    check_fit(base, adapter)
+    known, config = load_file(path), adapter_config(adapter)
+    wide = max(rank, config.r)
+    model = with_adapter(base, wide, config.lora_alpha * wide // config.r, dropout)
+    fresh = get_peft_model_state_dict(model)
+    if differing := sorted(set(known) ^ set(fresh)):
+        raise ExportError(f"{path}: {differing[0]} is of no adapter of this recipe ({len(differing)} keys differ)")
+    set_peft_model_state_dict(model, {key: _widened(known[key], fresh[key]) for key in fresh})
     return model.float()
+
+
+def _widened(known: Tensor, fresh: Tensor) -> Tensor:
+    """A matrix with the learned values in its corner, and else as it begins."""
+    wide = fresh.clone()
+    wide[tuple(slice(size) for size in known.shape)] = known.to(fresh.dtype)
+    return wide

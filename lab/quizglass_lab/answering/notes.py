@@ -1,4 +1,4 @@
-"""Notes as people write them, with questions as people ask them, and which sentences of a note answer each.
+"""Notes and signs with questions as people ask them, and which sentences or lines answer each.
 
 The files below `notes/` are text, so that they can be read and added to by hand:
 
@@ -8,11 +8,14 @@ The files below `notes/` are text, so that they can be read and added to by hand
     ? how often does it need water in January? => 1
     ? what fertiliser does it get => -             the note does not say
 
-Notes of one file are of several writers; no note stands in two files.
+`NAME.notes` have notes. `NAME.signs` have the words of signs, labels and screens, a line of theirs each, and say in
+the title which of these it is. Lines that answer together are a range (`2-3`); commas part alternatives. The notes of
+one file are of several writers; none stands in two files.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,22 +24,24 @@ from quizglass_export.errors import ExportError
 
 NOTES = Path(__file__).with_name("notes")
 _NOTHING = "-"
+_RUN = re.compile(r"\s*(\d+)(?:-(\d+))?\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class NoteQuestion:
-    """A question about a note."""
+    """A question about a note or a sign."""
 
     text: str
-    answers: tuple[int, ...]
-    """Which sentences of the note answer it, from 0; none: the note does not say."""
+    answers: tuple[range, ...]
+    """Sentences or lines that answer it, from 0, each by itself or a few together; none: it is left open."""
 
 
 @dataclass(slots=True)
 class OwnNote:
-    """What a person wrote about a thing, and what is asked about it."""
+    """What a person wrote about a thing, or what stands on a sign, and what is asked about it."""
 
     title: str
+    """Of a sign the kind of thing that it is."""
     sentences: list[str] = field(default_factory=list)
     questions: list[NoteQuestion] = field(default_factory=list)
 
@@ -54,6 +59,11 @@ def read_notes(folder: Path = NOTES) -> list[OwnNote]:
 def notes_by_file(folder: Path = NOTES) -> dict[str, list[OwnNote]]:
     """The notes of each file, by its name without the ending; in order, and with the errors of `read_notes`."""
     return {path.stem: list(_read(path)) for path in sorted(folder.glob("*.notes"))}
+
+
+def signs_by_file(folder: Path = NOTES) -> dict[str, list[OwnNote]]:
+    """The same of signs."""
+    return {path.stem: list(_read(path)) for path in sorted(folder.glob("*.signs"))}
 
 
 def _read(path: Path) -> Iterator[OwnNote]:
@@ -81,10 +91,10 @@ def _question(said: str, sentences: int, place: str) -> NoteQuestion:
         raise ExportError(f"{place}: a question is '? TEXT => NUMBERS', or '=> -' where the note does not say")
     if answers.strip() == _NOTHING:
         return NoteQuestion(text.strip(), ())
-    try:
-        numbers = [int(number) for number in answers.split(",")]
-    except ValueError:
-        raise ExportError(f"{place}: {answers.strip()!r} are no numbers of sentences") from None
-    if not all(1 <= number <= sentences for number in numbers):
+    runs = [_RUN.fullmatch(each) for each in answers.split(",")]
+    if not all(runs):
+        raise ExportError(f"{place}: {answers.strip()!r} are no numbers of sentences")
+    found = tuple(range(int(run[1]) - 1, int(run[2] or run[1])) for run in runs if run)
+    if not all(0 <= run.start < run.stop <= sentences for run in found):
         raise ExportError(f"{place}: the note has {sentences} sentences above this question")
-    return NoteQuestion(text.strip(), tuple(number - 1 for number in numbers))
+    return NoteQuestion(text.strip(), found)

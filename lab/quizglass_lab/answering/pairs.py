@@ -33,7 +33,7 @@ def candidates_of(notes: Sequence[OwnNote]) -> list[QuestionCandidates]:
         QuestionCandidates(
             question.text,
             tuple(f"{note.title}: {text}" for text in note.sentences),
-            frozenset(question.answers),
+            frozenset(place for run in question.answers for place in run),
             f"{note.title}: {' '.join(note.sentences)}",
         )
         for note in notes

@@ -77,7 +77,7 @@ class Relations:
         note = OwnNote(rng.choice(self.titles[kind]), [rng.choice(each.sentences) for each in said])
         asked = [(place, each) for place, each in enumerate(said)]
         for place, each in rng.sample(asked, min(_ASKED, len(asked))):
-            note.questions.append(NoteQuestion(rng.choice(each.questions), (place,)))
+            note.questions.append(NoteQuestion(rng.choice(each.questions), (range(place, place + 1),)))
         note.questions.extend(NoteQuestion(rng.choice(each.questions), ()) for each in open_[:_ASKED])
         return note
 

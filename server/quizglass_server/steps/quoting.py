@@ -30,7 +30,7 @@ MOST_SENTENCES = 32
 """Of all evidence, how many are weighed."""
 LONGEST_ANSWER = 30
 """Words beyond which no second sentence is added: an answer is heard, not read."""
-_SURE, _NEAR, _MAY = 0.9, 0.6, 0.2
+_SURE, _NEAR, _MAY = 0.9, 0.7, 0.3
 """Beside a best sentence of at least the first score, a second one is quoted from the second on: if it answers as well.
 Beside one of less, from the third on: it may be the one that answers."""
 _LIKELIER = 4.0

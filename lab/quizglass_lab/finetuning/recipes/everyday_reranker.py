@@ -16,9 +16,10 @@ from pydantic import Field
 
 from quizglass_export.checkpoints.files import ADAPTER_WEIGHTS, TOKENIZER, TRAINING, weight_files
 from quizglass_export.errors import ExportError
-from quizglass_lab.answering.notes import NOTES, notes_by_file
+from quizglass_lab.answering.notes import NOTES, OwnNote, notes_by_file, signs_by_file
 from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of
 from quizglass_lab.answering.relations import RELATIONS, read_relations
+from quizglass_lab.answering.sign_pairs import drawn_sign_candidates, sign_candidates
 from quizglass_lab.finetuning.shared.options import Options
 from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.shared.records import file_hash, written_whole
@@ -30,16 +31,16 @@ ADAPTER = "adapter"
 
 
 class AnsweringTraining(Options):
-    """The everyday reranker: which sentence of a note answers a question, or none; LoRA on the text encoder."""
+    """The everyday reranker: which sentence of a note or line of a sign answers, if any; LoRA on the text encoder."""
 
     checkpoint: Path = Field(Path("work/everyday/minilm"), description="a BERT text encoder, as transformers writes it")
-    notes: Path = Field(NOTES, description="folder of notes with questions")
+    notes: Path = Field(NOTES, description="folder of notes and signs with questions")
     held_out: tuple[str, ...] = Field(
-        ("a3", "b5", "b12"),
-        description="files of notes that are measured on and not learned from, without their ending",
+        ("a3", "b5", "b12", "c5"),
+        description="files of notes and signs that are measured on and not learned from, without their ending",
     )
     out: Path = Field(description="folder for the adapter and training.json")
-    adapter: Path | None = Field(None, description="an adapter to go on from, instead of a fresh one of --rank")
+    adapter: Path | None = Field(None, description="an adapter to go on from, widened where --rank is higher")
     rank: int = Field(4, ge=1, description="LoRA rank")
     alpha: int = Field(8, ge=1, description="LoRA alpha")
     dropout: float = Field(0.05, ge=0, lt=1, description="LoRA dropout")
@@ -65,6 +66,7 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     from quizglass_lab.answering.learning import LearningPlan, learn
 
     learned, held_out = _parts(options)
+    signs, held_out_signs = _signs(options)
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
@@ -74,12 +76,13 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     if options.adapter is None:
         model = with_adapter(base, options.rank, options.alpha, options.dropout)
     else:
-        model = trainable(base, options.adapter)
+        model = trainable(base, options.adapter, options.rank, options.dropout)
     plan = LearningPlan(**{each.name: getattr(options, each.name) for each in fields(LearningPlan)})
     relations = read_relations()
 
     def drawn(rng: random.Random) -> list[QuestionCandidates]:
-        return [*learned, *candidates_of(relations.notes(options.composed, rng))]
+        composed = candidates_of(relations.notes(options.composed, rng))
+        return [*learned, *composed, *drawn_sign_candidates(signs, rng)]
 
     tick = progress.phase("learning", plan.steps(len(drawn(random.Random(options.seed)))))
     losses = learn(PairScorer(model, tokenizer, options.max_tokens), drawn, plan, tick)
@@ -89,9 +92,11 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     facts = {
         **_facts(options),
         "questions": len(learned),
+        "questions_of_signs": sum(len(sign.questions) for sign in signs),
         "minutes": round((time.monotonic() - began) / 60, 2),
         "losses": losses,
         "held_out": _held_out(kept, held_out) if held_out else {},
+        "held_out_signs": _held_out(kept, held_out_signs) if held_out_signs else {},
     }
     with written_whole(options.out / TRAINING) as file:
         file.write(json.dumps(facts, indent=1) + "\n")
@@ -110,16 +115,23 @@ def _held_out(kept: PairScorer, some: Sequence[QuestionCandidates]) -> dict[str,
 def _parts(options: AnsweringTraining) -> tuple[list[QuestionCandidates], list[QuestionCandidates]]:
     """What is learned from, and what is measured on; ExportError where a file is named that is not there."""
     files = notes_by_file(options.notes)
-    if unknown := sorted(set(options.held_out) - set(files)):
+    if unknown := sorted(set(options.held_out) - set(files) - set(signs_by_file(options.notes))):
         raise ExportError(f"--held-out: {unknown[0]!r} is no file of {options.notes}; there are {', '.join(files)}")
     learned = [note for name, notes in files.items() if name not in options.held_out for note in notes]
     if not learned:
         raise ExportError(f"{options.notes}: no notes to learn from")
-    return candidates_of(learned), candidates_of([note for name in options.held_out for note in files[name]])
+    return candidates_of(learned), candidates_of([note for name in options.held_out for note in files.get(name, [])])
+
+
+def _signs(options: AnsweringTraining) -> tuple[list[OwnNote], list[QuestionCandidates]]:
+    """Signs that are learned from, and what is measured on."""
+    files = signs_by_file(options.notes)
+    learned = [sign for name, signs in files.items() if name not in options.held_out for sign in signs]
+    return learned, sign_candidates([sign for name in options.held_out for sign in files.get(name, [])])
 
 
 def _facts(options: AnsweringTraining) -> dict[str, Any]:
-    files = sorted([*options.notes.glob("*.notes"), *RELATIONS.iterdir()])
+    files = sorted([*options.notes.glob("*.notes"), *options.notes.glob("*.signs"), *RELATIONS.iterdir()])
     return {
         "recipe": "everyday-reranker",
         "config": options.model_dump(mode="json", exclude={"out", "checkpoint", "notes", "threads", "adapter"}),

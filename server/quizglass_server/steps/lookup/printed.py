@@ -2,9 +2,9 @@
 
 A line alone says little ("Mondays closed"), so each is weighed with a heading, and so are two and three lines that
 follow each other: with all of the words where they are few, for then they are quoted together; with the first line
-where the right piece has to be chosen. How likely such a piece answers, the reranker puts too low: it learned from
-sentences of notes. The odds here make up for it. They were chosen on the questions of `bench/own/signs.toml` and
-`bench/own/signs-dev.toml`, and docs/benchmarks/own.md has what they do to others.
+where the right piece has to be chosen. The reranker learned from signs as well as from notes, and still puts lines
+lower than sentences. The odds here make up for it. They were chosen on the questions of `bench/own/signs.toml` and
+`bench/own/signs-dev.toml` and on signs that it did not learn from; docs/benchmarks/own.md has what they do to others.
 """
 
 from __future__ import annotations
@@ -21,12 +21,20 @@ from quizglass_server.steps.read import are_few, may_ask_for_words
 
 MOST_TOGETHER = 3
 """Lines that are weighed as one piece."""
-_LIKELIER, _IF_ASKED = 5.0, 30.0
+_LIKELIER, _IF_ASKED = 3.0, 8.0
 """Odds of a piece; the second where the question seems to be about printed words, or asks which of a kind it is."""
-_HAS_ASKED, _HAS_PRICE = 4.0, 8.0
-"""Further odds of one with a name, time or place where that is asked for, and with an amount where a price is."""
-_PRICE = re.compile(r"\b(?:how much|prices?|costs?|expensive|cheap|pay|charges?)\b", re.IGNORECASE)
-_AMOUNT = re.compile(r"\d[.,]\d\d\b|\bfree\b", re.IGNORECASE)
+_HAS_ASKED = 2.0
+"""Further odds of one with a name, time or place where that is asked for."""
+_CONDITION = re.compile(
+    r"\d|(?:except|unless|from|until|till|between|during|after|before|on|at|daily|weekdays?|weekends?"
+    r"|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(r"(?:no|not|never|don['\u2019]?t|do not|keep (?:out|off))\b", re.IGNORECASE)
+_OPEN_END = re.compile(
+    r"(?:[,&/]|\b(?:an?|the|of|to|for|from|with|without|and|or|by|in|on|at|press|call|only|your|is|are|not|no))$",
+    re.IGNORECASE,
+)
 
 
 def pieces_of(read: Evidence, lines: Sequence[str]) -> list[NoteSentence]:
@@ -40,13 +48,37 @@ def pieces_of(read: Evidence, lines: Sequence[str]) -> list[NoteSentence]:
     return [
         NoteSentence(
             read,
-            " ".join(lines[begin : begin + size]),
-            begin,
-            heading=read.text if few else lines[0] if begin else "",
+            " ".join(lines[part.start : part.stop]),
+            part.start,
+            heading=read.text if few else lines[0] if part.start else "",
         )
-        for size in range(1, MOST_TOGETHER + 1)
-        for begin in range(len(lines) - size + 1)
-    ][:MOST_SENTENCES]
+        for part in parts_of(lines)
+    ]
+
+
+def parts_of(lines: Sequence[str]) -> list[range]:
+    """Which lines each piece has, in the order of `pieces_of`."""
+    sizes = range(1, MOST_TOGETHER + 1)
+    drawn = [(begin, begin + size) for size in sizes for begin in range(len(lines) - size + 1)][:MOST_SENTENCES]
+    return list(dict.fromkeys(range(_forbidden_from(lines, begin), _finished_at(lines, end)) for begin, end in drawn))
+
+
+def _forbidden_from(lines: Sequence[str], begin: int) -> int:
+    """Where a piece begins that says when or for whom something is forbidden: at the line that forbids it.
+
+    Without that line it would say the contrary.
+    """
+    at = begin
+    while at > 0 and _CONDITION.match(lines[at]):
+        at -= 1
+    return at if _FORBIDS.match(lines[at]) else begin
+
+
+def _finished_at(lines: Sequence[str], end: int) -> int:
+    """Where a piece ends whose last line goes on in the next: "In case of emergency press the"."""
+    while end < len(lines) and _OPEN_END.search(lines[end - 1]):
+        end += 1
+    return end
 
 
 def best_piece(question: str, pieces: Sequence[NoteSentence], scores: Sequence[float]) -> NoteSentence | None:
@@ -63,17 +95,10 @@ def best_piece(question: str, pieces: Sequence[NoteSentence], scores: Sequence[f
     asked = may_ask_for_words(question) or intent_of(question) in (Intent.KIND, Intent.WHICH)
     odds = _IF_ASKED if asked else _LIKELIER
     raised = [
-        replace(piece, score=likelier(score, odds * _by_kind(question, piece.text)))
+        replace(piece, score=likelier(score, odds * (_HAS_ASKED if says_asked(question, piece.text) else 1)))
         for piece, score in zip(pieces, scores, strict=True)
     ]
     return max(raised, key=lambda piece: piece.score, default=None)
-
-
-def _by_kind(question: str, text: str) -> float:
-    """Further odds of a piece with what is asked for by its kind."""
-    if _PRICE.search(question) and _AMOUNT.search(text):
-        return _HAS_PRICE
-    return _HAS_ASKED if says_asked(question, text) else 1.0
 
 
 def quoted_piece(piece: NoteSentence) -> NoteSentence:

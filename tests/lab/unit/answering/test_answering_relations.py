@@ -32,7 +32,9 @@ def test_a_question_is_answered_by_its_relation_s_sentence_or_left_open(tmp_path
         assert note.sentences
         for question in note.questions:
             wanted = said[question.text]
-            assert [note.sentences[place] for place in question.answers] == [wanted] * (wanted in note.sentences)
+            assert [note.sentences[place] for run in question.answers for place in run] == [wanted] * (
+                wanted in note.sentences
+            )
         assert {bool(question.answers) for question in note.questions} == {True, False}
 
 

@@ -2,13 +2,16 @@
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from quizglass_export.checkpoints.cross_encoder import load_base, write_checkpoint
+from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.errors import ExportError
 from quizglass_lab import cli
@@ -126,6 +129,34 @@ def test_a_trained_adapter_learns_on_from_what_it_knows(base: Path, tmp_path: Pa
     further = train(options(base, tmp_path, tmp_path / "second", **known), Progress(quiet=True))
     assert further["losses"][0] < 0.4
     assert len(further["adapter"]) == 64
+
+
+def test_an_adapter_that_is_widened_begins_with_what_it_knows(base: Path, tmp_path: Path) -> None:
+    priced_notes(tmp_path)
+    train(options(base, tmp_path, tmp_path / "first"), Progress(quiet=True))
+    known = {"adapter": tmp_path / "first" / "adapter", "epochs": 1, "learning_rate": 1e-9, "rank": 32}
+    train(options(base, tmp_path, tmp_path / "wide", **known), Progress(quiet=True))
+    pairs = [("what costs this", "the boat: this costs 45"), ("what costs this", "the boat: red is this")]
+    before, after = (
+        PairScorer(merge_adapter(load_base(base), tmp_path / name / "adapter"), base / "tokenizer.json", 64)
+        for name in ("first", "wide")
+    )
+    assert after.probabilities(pairs) == pytest.approx(before.probabilities(pairs), abs=2e-3)
+    config = json.loads((tmp_path / "wide" / "adapter" / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"]) == (32, 32)
+    with safe_open(tmp_path / "wide" / "adapter" / "adapter_model.safetensors", "pt") as file:
+        assert {file.get_slice(key).get_shape()[0] for key in file.keys() if "lora_A" in key} == {32}  # noqa: SIM118
+
+
+def test_an_adapter_of_other_layers_is_refused_by_a_key(base: Path, tmp_path: Path) -> None:
+    priced_notes(tmp_path)
+    train(options(base, tmp_path, tmp_path / "first"), Progress(quiet=True))
+    path = tmp_path / "first" / "adapter" / "adapter_model.safetensors"
+    kept = load_file(path)
+    gone = sorted(key for key in kept if "query" in key)[0]
+    save_file({key: value for key, value in kept.items() if key != gone}, path)
+    with pytest.raises(ExportError, match=re.escape(gone)):
+        train(options(base, tmp_path, tmp_path / "second", adapter=path.parent), Progress(quiet=True))
 
 
 def test_the_loss_is_of_each_pair_and_of_the_choice_among_them_or_none(base: Path) -> None:

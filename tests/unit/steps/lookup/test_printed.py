@@ -44,6 +44,26 @@ def test_no_more_is_weighed_than_of_notes_and_each_line_before_longer_pieces(cou
     assert all(len(piece.text.split()) <= 2 * MOST_TOGETHER for piece in pieces)
 
 
+def texts(lines: list[str]) -> list[str]:
+    return [piece.text for piece in pieces_of(read(lines), lines)][: len(lines)]
+
+
+def test_hours_of_a_ban_are_not_weighed_without_it() -> None:
+    lines = ["P", "NO PARKING", "Mon - Fri 7 am - 6 pm", "except residents with permit B", "Tow-away zone 555-0142"]
+    hours = "NO PARKING Mon - Fri 7 am - 6 pm"
+    assert texts(lines) == ["P", "NO PARKING", hours, f"{hours} except residents with permit B", lines[4]]
+    assert texts(["BAKERY", "Mon - Fri 7 to 18"]) == ["BAKERY", "Mon - Fri 7 to 18"], "nothing is forbidden"
+    rules = ["No running", "Children swim with an adult", "Only with a cap"]
+    assert texts(rules) == rules, "the next rule is one of its own"
+
+
+def test_a_line_that_goes_on_in_the_next_is_weighed_with_it() -> None:
+    lines = ["MAX. 8 PERSONS", "In case of emergency press the", "yellow button for 3 seconds"]
+    assert texts(lines)[:2] == ["MAX. 8 PERSONS", "In case of emergency press the yellow button for 3 seconds"]
+    assert texts(["Oats, almonds,", "honey,", "raisins"])[0] == "Oats, almonds, honey, raisins"
+    assert texts(["Soup of the"]) == ["Soup of the"]
+
+
 def test_a_question_about_words_takes_a_likely_line_sooner() -> None:
     scores = {"Mondays closed": 0.1}
     lines = ["BAKERY", "Open 6:30 to 17:00", "Mondays closed"]
