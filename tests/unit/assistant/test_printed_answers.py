@@ -36,7 +36,7 @@ async def test_lines_that_answer_are_quoted_and_cited(question: str) -> None:
 
 async def test_of_many_words_the_line_is_quoted() -> None:
     lines = [*SIGN, "Rye loaf 4.20", "Plum cake 3.10", "Rolls 0.45 each"]
-    events = await world_of(lines, {": Plum cake": 0.5}).ask(turn("How much is the plum cake?"), "quote")
+    events = await world_of(lines, {": Plum cake": 0.8}).ask(turn("How much is the plum cake?"), "quote")
     assert done(events).answer == "Plum cake 3.10"
 
 
