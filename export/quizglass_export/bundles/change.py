@@ -164,8 +164,11 @@ def _move_towers(addition: Bundle, role: str, part: dict[str, Any], placed: Mapp
     given = addition.manifest.files
     if all(placed.get(name, given[name]) == given[name] for name in names):
         return {}
-    number = next(n for n in count(2) if not any(name.startswith(f"{role}/towers-{n}/") for name in placed))
-    moved = {name: f"{role}/towers-{number}/{name.rpartition('/')[2]}" for name in names}
+    taken = {name.rpartition("/")[0] for name in placed}
+    free = (folder for number in count(2) if (folder := f"{role}/towers-{number}") not in taken)
+    # One for each that they come from: those of further sizes may be another role's, under the same name.
+    folders = {folder: next(free) for folder in dict.fromkeys(name.rpartition("/")[0] for name in names)}
+    moved = {name: f"{folders[name.rpartition('/')[0]]}/{name.rpartition('/')[2]}" for name in names}
     for entry in entries:
         if "tower" in entry:
             entry["tower"] = moved[entry["tower"]]

@@ -30,6 +30,7 @@ from quizglass_client.types import AskOptions, Event, PictureLike
 _IN_STEPS = (PlanMade, Decided, Queries, QueryRewritten, EvidenceFound)
 """Events that tell what the steps tell as well."""
 
+_WITHOUT = 'without a picture: quizglass ask "question"; in a loop over lines: quizglass ask - "question" < /dev/null'
 _LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the server to say
 
 
@@ -212,7 +213,7 @@ def _shown(arguments: argparse.Namespace) -> PictureLike | None:
     try:
         return picture_on_stdin()
     except InvalidRequest as error:
-        raise UsageError(f'{error.message}; without a picture: quizglass ask "question"') from None
+        raise UsageError(f"{error.message}; {_WITHOUT}") from None
 
 
 def _advice(arguments: argparse.Namespace) -> str:

@@ -6,8 +6,10 @@ import os
 import select
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+from quizglass_client.errors import InvalidRequest
 from quizglass_client.files import LARGEST_PICTURE, read_pipe
 from quizglass_client.pictures import checked
 from quizglass_client.terminal.output import say
@@ -56,7 +58,12 @@ def picture_on_stdin() -> bytes | None:
     if stat.S_ISCHR(os.fstat(descriptor).st_mode) or not _begins(descriptor):
         return None
     raw = read_pipe(descriptor, "standard input", LARGEST_PICTURE)
-    return _picture(raw, "standard input") if raw else None
+    try:
+        return _picture(raw, "standard input") if raw else None
+    except InvalidRequest:
+        with suppress(OSError):  # a pipe's bytes are gone; a file of lines is left to the loop that reads them
+            os.lseek(descriptor, -len(raw), os.SEEK_CUR)
+        raise
 
 
 def _begins(descriptor: int) -> bool:

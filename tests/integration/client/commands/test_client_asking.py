@@ -98,6 +98,17 @@ def test_what_is_no_picture_is_not_sent_from_standard_input(stage, ran) -> None:
     )
 
 
+def test_the_lines_of_a_loop_are_left_to_it(stage, ran, tmp_path: Path) -> None:
+    lines = tmp_path / "questions"
+    lines.write_text("How much?\nWhose is it?\nWhy?\n")
+    with lines.open("rb", buffering=0) as file:
+        file.seek(len("How much?\n"))  # a shell has read the first
+        status, _, err = ran("ask", "-", "How much?", stdin=file)
+        assert (status, file.read()) == (2, b"Whose is it?\nWhy?\n")
+    assert 'in a loop over lines: quizglass ask - "question" < /dev/null' in err
+    assert stage.assistant.turns == []
+
+
 def test_standard_input_is_bounded_as_files_are(stage, tmp_path: Path, ran) -> None:
     large = tmp_path / "large.png"
     with large.open("wb") as file:
@@ -166,6 +177,38 @@ def test_the_port_of_the_page_is_named_as_such(words: list[str], capsys) -> None
     assert f"{target} speaks HTTP, not gRPC" in err
     assert f"usually it is one less ({host}:{int(port) - 1})" in err
     assert "is quizglass-server running" not in err
+
+
+@contextmanager
+def proxy() -> Iterator[str]:
+    """A server that takes HTTP/1.1 and HTTP/2, and answers no call."""
+
+    def take(listener: socket.socket) -> None:
+        while True:
+            try:
+                link, _ = listener.accept()
+            except OSError:
+                return
+            with link:
+                begun = link.recv(24)
+                link.sendall(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]) if begun[:3] == b"PRI" else b"HTTP/1.1 503 No\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=take, args=(listener,))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def test_a_proxy_that_takes_both_is_not_the_page(capsys) -> None:
+    with proxy() as target:
+        assert main(["knowledge", "list", "--server", target]) == 3
+    err = capsys.readouterr().err.replace("\n", " ")
+    assert f"no answer from {target}" in err
+    assert "speaks HTTP" not in err
 
 
 def test_another_service_on_the_port_is_named_as_such(capsys) -> None:

@@ -230,6 +230,26 @@ def test_roles_that_are_added_share_the_tower_that_is_there_or_bring_their_own(
     assert run("verify", seeing.root) == 0
 
 
+def test_towers_of_one_name_that_are_added_stay_apart(folder: Path, built: Bundle, tmp_path: Path) -> None:
+    alone = repack(built, tmp_path / "alone", drop=["planner", "deciders.select"])
+    small = "picture = { width = 56, height = 56 }"
+    planner = role("planner", "speaks", "plan").replace(small, "picture = { width = 84, height = 84 }")
+    sizes = "picture = { width = 112, height = 84 }\ngrids = [{ width = 84, height = 84 }]"
+    weigh = role("deciders.weigh", "answers", "act").replace(small, sizes)
+    path = recipe(folder, HEAD + planner + weigh, "sizes")
+    addition = carry_out(make_plan(read_recipe(path)), tmp_path / "sizes").bundle
+    assert "planner/tower.onnx" in graphs(addition)
+    assert "deciders.weigh/tower.onnx" in graphs(addition)
+    added = add_roles(alone, addition, tmp_path / "three")
+    part: Any = added.roles.part("deciders.weigh")
+    assert (part.tower, part.grids[0].tower) == ("deciders.weigh/towers-2/tower.onnx", "planner/towers-2/tower.onnx")
+    for name, before in ((part.tower, "deciders.weigh/tower.onnx"), (part.grids[0].tower, "planner/tower.onnx")):
+        assert added.sha256(name) == addition.sha256(before)
+    assert towers(added)["deciders.act"] == "planner/tower.onnx"
+    assert sum("tower" in name for name in graphs(added)) == 3
+    assert run("verify", added.root) == 0
+
+
 def test_a_tower_that_was_exchanged_is_refused(built: Bundle, tmp_path: Path) -> None:
     shutil.copytree(built.root, tmp_path / "b")
     (tmp_path / "b/planner/tower.onnx").write_bytes(built.path("deciders.select/tower.onnx").read_bytes())
