@@ -170,7 +170,7 @@ class VisionGraph:
         self._tower = SharedTower.shared(tower, size, loading, stepped=stepped) if tower is not None else None
         self._session = self._opened(spec, model, loading)
         self.name = self._session.name
-        self.notice = self._tower.notice if self._tower is not None else ""
+        self.notice = self._tower.notice(spec.takes) if self._tower is not None else ""
         """Why it is slower than it could be, and what to do; empty when it is not."""
         given = "pixel_values" if self._tower is None else FEATURES
         if spec.takes > 1 and isinstance(self._session.shape(given)[1], int):

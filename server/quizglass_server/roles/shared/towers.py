@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from concurrent.futures import Future
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +62,22 @@ class SharedTower:
         example = self._run(np.zeros(shape[1:], np.float32))
         self.width = example.shape[1]
         """Numbers of an image token."""
-        self.keeps = example.nbytes <= most
+        self._bytes, self._most = example.nbytes, most
+        self.keeps = self._bytes <= most
         """Whether what it makes of a picture fits into what is kept."""
-        self.notice = "" if self.keeps else _too_large(self.name, example.nbytes, most)
-        """Why it runs more than once a picture, and what to do; empty where it does not."""
+
+    def notice(self, shown: int) -> str:
+        """Why it runs twice for a picture where a prompt shows so many, and what to do; empty where it does not."""
+        size, mib = self._bytes * shown, 1 << 20
+        if size <= self._most:
+            return ""
+        times = ceil(10 * size / self._most) / 10
+        pictures = "a picture" if shown == 1 else f"{shown} pictures, as many as a prompt may show,"
+        again = "again for pictures that it has seen" if self.keeps else "for every decision"
+        return (
+            f"what {self.name} makes of {pictures} takes {size / mib:.1f} MiB of the {self._most / mib:.1f} that are "
+            f"kept, so it runs {again}; raise picture_cache_bytes to {times} times its value"
+        )
 
     def begin(self, picture: Picture) -> Features | Future[Features]:
         """What the tower makes of a picture: kept, or made now; see `MadeOnce.get`."""
@@ -77,11 +90,3 @@ class SharedTower:
         tokens, width = image_tokens(self._size), values.shape[-1]
         features: Features = checked(values, (1, tokens, width), self.name)[0]
         return features
-
-
-def _too_large(name: str, size: int, most: int) -> str:
-    mib = 1 << 20
-    return (
-        f"what {name} makes of a picture takes {size / mib:.1f} MiB of the {most / mib:.1f} that are kept, so it runs "
-        f"for every decision; raise picture_cache_bytes to {size / most:.1f} times its value"
-    )

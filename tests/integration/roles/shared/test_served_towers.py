@@ -168,6 +168,28 @@ async def test_a_tower_whose_features_do_not_fit_says_so(tmp_path: Path, runs: A
         await models.close()
 
 
+@pytest.mark.parametrize("most", [2, 3])
+async def test_a_cache_for_fewer_pictures_than_a_prompt_shows_says_so(tmp_path: Path, most: int) -> None:
+    def several(root: Path, roles: dict[str, Any]) -> None:
+        path = root / "planner" / "model.onnx"
+        model = onnx.load(str(path))
+        (features,) = (value for value in model.graph.input if value.name == "image_features")
+        features.type.tensor_type.shape.dim[1].dim_param = "features"
+        onnx.save(model, str(path))
+        roles["planner"]["most_pictures"] = most
+
+    root = changed(towered(tmp_path / "b", 1024), several)
+    models = await loaded(root, picture_cache_bytes=1 << 20)  # two pictures fit
+    try:
+        notice = next(status.notice for status in models.statuses() if status.role == "planner")
+        assert bool(notice) == (most == 3)
+        if notice:
+            assert "of 3 pictures, as many as a prompt may show, takes 0.2 MiB of the 0.1" in notice
+            assert "runs again for pictures that it has seen; raise picture_cache_bytes to 1.5 times" in notice
+    finally:
+        await models.close()
+
+
 async def test_a_picture_that_the_tower_gives_no_numbers_for_fails_alone(tmp_path: Path, runs: Any) -> None:
     models = await loaded(towered(tmp_path / "b", of_light=True))
     try:
