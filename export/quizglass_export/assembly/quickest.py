@@ -195,6 +195,7 @@ def _run(
 ) -> dict[str, SampleRuns]:
     """Run every sample with each candidate, until the time is over; returns what judges the distances of each role."""
     how = steps.plan.file.recipe.quickest
+    least = _ROUNDS * len(made[_YARDSTICK])  # a sample of each role in every round
     began = time.monotonic()
     models: dict[str, Run] = {}
     judges: dict[str, SampleRuns] = {}
@@ -204,7 +205,7 @@ def _run(
             models = {precision: runs.opened(group[role].folder) for precision, group in made.items()}
             for model in models.values():
                 model(given)  # allocates
-        elif time.monotonic() - began > how.seconds:
+        elif number >= least and time.monotonic() - began > how.seconds:
             break
         judges[name] = runs
         outputs = _outputs(models, given, number, results)

@@ -82,7 +82,7 @@ class Comparison(ManifestPart):
     samples: Count = 2000
     """Most samples that each of them is run on, one at a time, as every decider of a shared graph reads them."""
     seconds: Annotated[float, Field(gt=0)] = 300
-    """After which it goes by those that were run."""
+    """After which it goes by those that were run, at least seven for each decider."""
 
 
 class Recipe(ManifestPart):

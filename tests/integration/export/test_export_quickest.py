@@ -144,6 +144,12 @@ def test_a_measurement_is_kept_with_the_steps_and_made_again_on_another_cpu(
     assert by_name(elsewhere)["fp32"]["quartiles"] != by_name(first.measured["text_encoder"])["fp32"]["quartiles"]
 
 
+def test_every_decider_is_compared_in_every_round_however_short_the_time(sources: Path, tmp_path: Path) -> None:
+    recipe = written(sources, DECIDERS.replace("seconds = 120", "seconds = 0.000001"), "short.toml")
+    found = built(recipe, tmp_path).measured["planner"]
+    assert (found["runs"], found["roles"]) == (14, ["planner", "deciders.act"])
+
+
 def test_the_manifest_is_as_if_the_precision_had_been_named(sources: Path, tmp_path: Path) -> None:
     (tmp_path / "named").mkdir()
     measured = built(written(sources, TEXTS), tmp_path)
