@@ -21,8 +21,9 @@ from quizglass_server.steps.read import are_few, may_ask_for_words
 
 MOST_TOGETHER = 3
 """Lines that are weighed as one piece."""
-_LIKELIER, _IF_ASKED = 3.0, 8.0
-"""Odds of a piece; the second where the question seems to be about printed words, or asks which of a kind it is."""
+_LIKELIER, _IF_ASKED, _IF_WHICH = 3.0, 8.0, 30.0
+"""Odds of a piece; the second where the question seems to be about printed words, the third where it asks which of a
+kind something is: "Which tea is this?"."""
 _HAS_ASKED = 2.0
 """Further odds of one with a name, time or place where that is asked for."""
 _CONDITION = re.compile(
@@ -92,8 +93,8 @@ def best_piece(question: str, pieces: Sequence[NoteSentence], scores: Sequence[f
     Returns:
         None where there are none. Of equal ones the first, which is the shortest.
     """
-    asked = may_ask_for_words(question) or intent_of(question) in (Intent.KIND, Intent.WHICH)
-    odds = _IF_ASKED if asked else _LIKELIER
+    which = intent_of(question) in (Intent.KIND, Intent.WHICH)
+    odds = _IF_WHICH if which else _IF_ASKED if may_ask_for_words(question) else _LIKELIER
     raised = [
         replace(piece, score=likelier(score, odds * (_HAS_ASKED if says_asked(question, piece.text) else 1)))
         for piece, score in zip(pieces, scores, strict=True)
