@@ -56,11 +56,12 @@ _AUXILIARY = (
 )
 _SUBJECT = r"(?:i|you|he|she|it|we|they|this|these|there)"
 _JOINT = re.compile(
-    rf"\s*(?:[,;]?\s+and\s+(?:also\s+)?|\?+\s+(?:(?:and|or|but)\s+)?(?:also\s+)?)"
+    rf"(?:[,;]? and (?:also )?| ?(?<!\?)\?+ (?:(?:and|or|but) )?(?:also )?)"
     rf"(?=(?:{_ASKING}|{_AUXILIARY}\s+{_SUBJECT}|(?P<open>{_AUXILIARY}))\b)",
     re.IGNORECASE,
 )
-"""Before a second half; `open` where its auxiliary may be the first one's verb: "Who lives here and has the key?"."""
+"""Before a second half; `open` where its auxiliary may be the first one's verb: "Who lives here and has the key?".
+White space is single spaces, of which long runs would be looked through once for each of them."""
 _ASKS = re.compile(
     rf"{_LEAD}(?:(?:hi|hello|please)\W+)?(?:tell me\s+)?"
     rf"(?:(?:(?:until|till|since|in|on|at|for|from|with|to|by|about)\s+)?{_ASKING}|{_AUXILIARY})\b",
@@ -72,6 +73,26 @@ _NO_HALF = re.compile(
     rf"{_LEAD}(?:when|where|if)\s+{_SUBJECT}\b|\bbetween\b|\bnot\W*$|\b(?:that|those|then|ones?)\W*$", re.IGNORECASE
 )
 """Of halves that are none, or mean by "that" what the other one says."""
+_LEFT_OUT = re.compile(
+    r"(?:what|which|who|whose|when|where|why|how) (?:about|after|at|before|during|for|from|if|in|on|with|without)\b ",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    rf"(?:when|where|why)\b(?!['’]|(?: exactly| else)?(?: {_AUXILIARY}\b| to\b))"
+    rf"|(?:what|which|how) (?:the|an?|my|your|his|her|its|our|their|{_SUBJECT})\b",
+    re.IGNORECASE,
+)
+_PERSON_WHO = re.compile(
+    r"\b(?:ones?|m[ae]n|wom[ae]n|person|people|those|someone|anyone|boys?|girls?|dogs?|cats?) who\b", re.IGNORECASE
+)
+"""Of second halves that go on in the first one: by its verb ("and which for the gate?"), in its clause ("when it beeps
+and when the lamp blinks?") or about a person in it ("the man who feeds the cat and who has the key?")."""
+_TOLD = re.compile(
+    rf"{_LEAD}(?:(?:please|hi|hello)\W+)?(?:tell me|(?:do|can|could|would|will) (?:you|it) (?:please )?"
+    r"(?:explain|know|remember|say|tell)|does it say|may i ask)\b",
+    re.IGNORECASE,
+)
+"""Before questions in the order of clauses: "Do you know when Anna comes and when Ben comes?"."""
 _HOW = re.compile(r"\bhow (?!(?:is|are|was|were|do|does|did|can)\b)\w+|\bwhere\b.* from\W*$", re.IGNORECASE)
 """Says what it asks for, though in function words alone."""
 _STATELESS = frozenset(english.FUNCTION.split())
@@ -85,13 +106,22 @@ def halves(question: str) -> tuple[str, ...]:
     Each has a question word or an auxiliary of its own and says what it asks for: "and when?" is no half, nor a noun
     behind "and".
     """
-    parted = []
-    for joint in _JOINT.finditer(question):
-        first, second = question[: joint.start()].rstrip(" ?,;"), question[joint.end() :].strip()
+    parted, said = [], " ".join(question.split())
+    for joint in _JOINT.finditer(said):
+        first, second = said[: joint.start()].rstrip(" ?,;"), said[joint.end() :]
         maybe_one = joint["open"] and "?" not in joint[0] and not _OF_A_VERB.match(first)
-        if not maybe_one and _asks_by_itself(first) and _asks_by_itself(second):
+        if maybe_one or _goes_on(first, second):
+            continue
+        if _asks_by_itself(first) and _asks_by_itself(second):
             parted.append((f"{first}?", second[:1].upper() + second[1:]))
     return parted[0] if len(parted) == 1 else (question,)
+
+
+def _goes_on(first: str, second: str) -> bool:
+    """Whether what stands behind "and" is no question without what stands before it."""
+    if _LEFT_OUT.match(second) or (_CLAUSE.match(second) and not _TOLD.match(first)):
+        return True
+    return second[:4].lower() == "who " and _PERSON_WHO.search(first) is not None
 
 
 def _asks_by_itself(half: str) -> bool:

@@ -91,6 +91,9 @@ def test_what_begins_with_an_auxiliary_asks_whether(question: str, whether: bool
         ("Does it take oil and is it insured?", ["Does it take oil?", "Is it insured?"]),
         ("When does it open and does the lift work?", ["When does it open?", "Does the lift work?"]),
         ("Hi, who is the vet and what's his number?", ["Hi, who is the vet?", "What's his number?"]),
+        ("Do you know when Anna comes and when Ben comes?", ["Do you know when Anna comes?", "When Ben comes?"]),
+        ("How  do I open it \n and where  exactly is the key?", ["How do I open it?", "Where exactly is the key?"]),
+        ("How do I open it and where to put the key?", ["How do I open it?", "Where to put the key?"]),
     ],
 )
 def test_a_question_that_asks_two_things_has_two_halves(question: str, asked: list[str]) -> None:
@@ -110,6 +113,13 @@ def test_a_question_that_asks_two_things_has_two_halves(question: str, asked: li
         "What is the difference between what he eats and what he needs?",
         "When it rains and when it snows, what do I do?",
         "What time does it open and what time does it close and what does it cost?",
+        "What happens when the light blinks and when the bell rings?",
+        "What do I do when Anna is ill and where the lamp is broken?",
+        "What did she say about what the vet costs and what the food costs?",
+        "Is this where the bus stops and where the tram stops?",
+        "What does it cost for adults and what about children?",
+        "Which wine goes with fish and which with meat?",
+        "Who is the man who feeds the cat and who has the key?",
         "",
     ],
 )
@@ -120,3 +130,8 @@ def test_other_questions_stay_whole(question: str) -> None:
 @given(st.lists(st.sampled_from(["and ", "? ", ", and ", "what is he afraid of ", "does it ", "x "]), max_size=200))
 def test_any_question_has_one_or_two_halves(parts: list[str]) -> None:
     assert len(halves("".join(parts))) in (1, 2)
+
+
+def test_a_hostile_question_takes_no_longer_than_its_length() -> None:
+    for piece in (" ", "?", " ?", " , ", " and ", "also ", "? and also "):
+        assert halves(f"What is {piece * 100_000}x")
