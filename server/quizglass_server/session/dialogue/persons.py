@@ -22,6 +22,9 @@ _WHO = re.compile(
     re.IGNORECASE,
 )
 """What asks for a person that is not the one in the picture."""
+_NAME_ASKED = re.compile(r"\b(?:his|her|hers)\W+name\b|\b(?:he|she) (?:called|named)\b", re.IGNORECASE)
+"""What asks for the name of one who was not named: after "Who owns this dog?", "Petra.", "What is his name?"."""
+_TOGETHER = re.compile(r",? (?:and|or|&) ")
 _MEN = frozenset("mr uncle dad daddy father grandpa grandfather granddad opa onkel brother sir herr".split())  # noqa: SIM905
 _WOMEN = frozenset("mrs ms miss aunt mum mom mother grandma grandmother granny oma tante sister frau".split())  # noqa: SIM905
 _TITLES = _MEN | _WOMEN | frozenset(("dr", "prof", "professor"))
@@ -63,6 +66,8 @@ def with_person(question: str, asked: str, answer: str, titles: Sequence[str]) -
         titles: of the entries that the answer is about: what is spoken of, be it a person or a dog.
     """
     said = words(question)
+    if _NAME_ASKED.search(question):
+        return question
     for forms, others in ((_HE, _WOMEN), (_SHE, _MEN)):
         pointers = [word for word in said if word.key in forms]
         if pointers and (name := _person(asked, answer, titles, forms, others)):
@@ -82,9 +87,16 @@ def _person(asked: str, answer: str, titles: Sequence[str], forms: frozenset[str
 
     if _WHO.search(asked):
         told = [name for name in _names(answer) if is_other(name)]
-        return next((name.text for fits in _FITTING for name in told if fits(name)), "")
+        meant = next((name for fits in _FITTING for name in told if fits(name)), None)
+        return meant.text if meant is not None and not _is_one_of_two(meant, told, answer) else ""
     told = [name for name in _names(asked) if name.before and name.before not in _OF_THINGS and is_other(name)]
-    return told[0].text if told else ""
+    return told[0].text if len({name.text for name in told}) == 1 else ""
+
+
+def _is_one_of_two(meant: _Name, told: Sequence[_Name], answer: str) -> bool:
+    """Whether a name stands beside another one that may be meant as well: "Anna and Ben"."""
+    beside = ((one, other) for one, other in pairwise(told) if meant in (one, other))
+    return any(_TOGETHER.fullmatch(answer, one.words[-1].end, other.words[0].start) for one, other in beside)
 
 
 _FITTING: tuple[Callable[[_Name], bool], ...] = (
