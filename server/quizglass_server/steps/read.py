@@ -82,8 +82,13 @@ def are_few(words: str) -> bool:
 
 
 def is_short_text(words: str) -> bool:
-    """Whether words are few, and more than a number, or letters that a pattern was taken for."""
-    return are_few(words) and any(len(word) >= _SHORTEST_WORD and word.isalpha() for word in words.split())
+    """Whether words are few, and one of them is a word."""
+    return are_few(words) and has_word(words)
+
+
+def has_word(words: str) -> bool:
+    """Whether what was read is more than numbers, and letters that a pattern may have been taken for: "GM 125"."""
+    return any(len(word) >= _SHORTEST_WORD and word.isalpha() for word in words.split())
 
 
 def _told_gate(parts: list[Region] | None, _: Picture) -> Telling:

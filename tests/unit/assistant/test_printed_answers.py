@@ -34,6 +34,14 @@ async def test_lines_that_answer_are_quoted_and_cited(question: str) -> None:
     assert cited(events) == {Origin.READ_TEXT}
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"), [("Which way do I turn it?", "I don't know"), ("What is the number plate?", "GM 125")]
+)
+async def test_marks_without_a_word_answer_only_what_is_asked_about_words(question: str, answer: str) -> None:
+    events = await world_of(["GM 125"], {"GM 125": 0.95}).ask(turn(question), "quote")
+    assert done(events).answer == answer
+
+
 async def test_of_many_words_the_line_is_quoted() -> None:
     lines = [*SIGN, "Rye loaf 4.20", "Plum cake 3.10", "Rolls 0.45 each"]
     events = await world_of(lines, {": Plum cake": 0.8}).ask(turn("How much is the plum cake?"), "quote")

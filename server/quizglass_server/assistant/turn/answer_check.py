@@ -43,7 +43,7 @@ from quizglass_server.steps.quoting import (
     weigh,
     weigh_each,
 )
-from quizglass_server.steps.read import may_ask_for_words, words_may_tell
+from quizglass_server.steps.read import has_word, may_ask_for_words, words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
 
 
@@ -157,7 +157,8 @@ class AnswerCheck:
         if self._turn.picture is None or not reranked:
             return ()
         lines, read = await self._context.lines(), self._words_read()
-        return () if read is None else pieces_of(read, lines)
+        told = read is not None and (has_word(read.text) or may_ask_for_words(self._turn.question))
+        return pieces_of(read, lines) if read is not None and told else ()
 
     async def _sentences(
         self, evidence: Sequence[Evidence], pieces: Sequence[NoteSentence] = ()
