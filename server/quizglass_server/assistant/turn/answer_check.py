@@ -163,7 +163,7 @@ class AnswerCheck:
     async def _sentences(
         self, evidence: Sequence[Evidence], pieces: Sequence[NoteSentence] = ()
     ) -> Sequence[NoteSentence] | None:
-        """Those that answer the question, or the piece of what was read that does better; None where there is no
+        """Those that answer the question, or the piece of printed words that does better; None where there is no
         time."""
         found, question = sentences_of(self._of_named(evidence)), self._turn.question
         if not (found or pieces) or not asks_in_words(question):
@@ -310,8 +310,8 @@ def _likeliest(
     scores: Sequence[float],
     subject: str | None,
 ) -> NoteSentence | None:
-    """What answers half a question best: a sentence, of one entry where its pronouns mean that, or a piece of what was
-    read that does better."""
+    """What answers half a question best: a sentence, of one entry where its pronouns mean that, or a piece of printed
+    words that does better."""
     meant = [at for at, sentence in enumerate(found) if sentence.evidence.entry_id == subject] or range(len(found))
     said = best_of(half, [found[at] for at in meant], [scores[at] for at in meant])
     read = best_piece(half, pieces, scores[len(found) :])

@@ -70,12 +70,12 @@ def says_this(question: str) -> bool:
 
 
 def speaks_of(question: str) -> bool:
-    """Whether it says "it", "they", "he" or "she" of what was spoken of last."""
+    """Whether it says "it", "they", "he" or "she" of the thing spoken of last."""
     return speaks_of_thing(question) or _BEING.search(question) is not None
 
 
 def speaks_of_thing(question: str) -> bool:
-    """Whether it says "it" or "they" of what was spoken of last."""
+    """Whether it says "it" or "they" of the thing spoken of last."""
     return _THING.search(question) is not None
 
 
