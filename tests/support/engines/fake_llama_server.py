@@ -37,7 +37,7 @@ def main() -> None:
     if MODE == "old":
         print("error: invalid argument: --kv-unified-per-slot", file=sys.stderr, flush=True)
         raise SystemExit(1)
-    if MODE == "silent":
+    if MODE == "silent" and "--list-devices" not in FLAGS:  # that it answers, or a minute goes by before it is started
         time.sleep(3600)
     host = FLAGS[FLAGS.index("--host") + 1]
     Server(host, Handler).serve_forever()

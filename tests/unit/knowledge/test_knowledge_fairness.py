@@ -11,7 +11,7 @@ import pytest
 from quizglass.values import SearchMode
 from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
-from quizglass_server.knowledge.content.records import EntryDraft
+from quizglass_server.knowledge.content.records import EntryDraft, Replacements
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.idle_window import IdleWindow
@@ -93,8 +93,9 @@ async def test_no_file_is_touched_on_the_event_loop(tmp_path: Path, monkeypatch:
 async def test_an_import_commits_less_at_a_time_during_searches(busy: bool, commits: list[int]) -> None:
     seen: list[int] = []
 
-    async def commit(drafts: list[EntryDraft]) -> None:
+    async def commit(drafts: list[EntryDraft]) -> Replacements:
         seen.append(len(drafts))
+        return Replacements()
 
     ingest, idle_window = Ingest(FakeTextEncoder(), FakeImageEncoder(), fake_decoding, Converter()), IdleWindow()
     with idle_window.search() if busy else nullcontext():
