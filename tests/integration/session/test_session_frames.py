@@ -125,7 +125,7 @@ async def test_a_question_waits_no_longer_for_a_picture_that_its_client_has_not(
         await said.say(FrameDrop(NAME))
         notice = await said.notice()
         assert (notice.ask_id, notice.reason, notice.turn_over) == ("b", "NOT_FOUND", True)
-        await said.say(question("c", "How much does it weigh?"))  # of what it is called by name
+        await said.say(question("c", "How much does it weigh?"))  # about the thing that is named
         await said.until(NeedFrame)
         await said.say(FrameDrop(NAME))
         await said.done("c")

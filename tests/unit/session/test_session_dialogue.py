@@ -50,7 +50,7 @@ def said(followed: Followed) -> list[tuple[str, str]]:
         ("And the other one?", PRICED, OLD, True),
         ("And when?", PRICED, OLD, True),  # its name alone does not say what is asked
         ("How old is he?", UNCHECKED, OLD, True),
-        ("And when?", ALONE, b"", False),  # of what was asked by name
+        ("And when?", ALONE, b"", False),  # about the thing that was named
     ],
 )
 def test_the_picture_matters_where_the_question_points_at_it(
