@@ -117,3 +117,20 @@ async def test_words_stand_in_for_a_generator_that_does_not_know() -> None:
 async def test_a_kind_that_the_recognised_entry_is_not_of_may_be_named_by_words(question: str, answer: str) -> None:
     events = await world_of(SIGN, {"BAKERY": 0.8}).ask(turn(question), "quote")
     assert done(events).answer.startswith(answer)
+
+
+async def test_halves_that_two_pieces_answer_are_quoted_as_the_lines_from_the_first_to_the_last() -> None:
+    lines = [
+        "Closed on Mondays",
+        "Adults 12, children free",
+        "No flash photography",
+        "Cloakroom on the lower floor",
+        "Cafe",
+    ]
+    world = world_of(lines, {"No flash photography": 0.9, "Cloakroom on the lower floor": 0.9})
+    events = await world.ask(turn("May I take photos and where do I leave my coat?"), "quote")
+    (verdict,) = of(Verdict, events)
+    answer = done(events).answer
+    assert "No flash photography Cloakroom on the lower floor" in answer
+    assert answer.count("No flash photography") == 1
+    assert (verdict.outcome, "unanswered" in verdict.notes) == (VerdictOutcome.SUPPORTED, False)

@@ -23,7 +23,7 @@ from quizglass_server.steps.language.asked_kind import halves
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.wording import shares_name, shares_proper_name
 from quizglass_server.steps.lookup.matching import evidence_odds
-from quizglass_server.steps.lookup.printed import best_piece, pieces_of, quoted_piece
+from quizglass_server.steps.lookup.printed import as_one_piece, best_piece, pieces_of, quoted_piece
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import (
@@ -135,7 +135,8 @@ class AnswerCheck:
             subject = best[0].evidence.entry_id if best and best[0] is not None and may_point(half) else None
             best.append(_likeliest(half, found, pieces, scores, subject))
         told = [sentence if sentence is not None and sentence.score >= accept else None for sentence in best]
-        draft = self._quoted(in_order([sentence for sentence in told if sentence is not None], found))
+        quoted = as_one_piece([sentence for sentence in told if sentence is not None])
+        draft = self._quoted(in_order(quoted, found))
         unanswered = [half for half, sentence in zip(asked, told, strict=True) if sentence is None]
         if not draft.text or not unanswered:
             return draft

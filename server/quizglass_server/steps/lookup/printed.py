@@ -13,14 +13,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.asked_kind import says_asked
 from quizglass_server.steps.language.intents import Intent, intent_of
-from quizglass_server.steps.quoting import MOST_SENTENCES, NoteSentence, likelier
+from quizglass_server.steps.quoting import LONGEST_ANSWER, MOST_SENTENCES, NoteSentence, likelier
 from quizglass_server.steps.read import are_few, may_ask_for_words
 
 MOST_TOGETHER = 3
 """Lines that are weighed as one piece."""
+_SEVERAL = 2
 _LIKELIER, _IF_ASKED, _IF_WHICH = 3.0, 8.0, 30.0
 """Odds of a piece; the second where the question seems to be about printed words, the third where it asks which of a
 kind something is: "Which tea is this?"."""
@@ -105,3 +107,18 @@ def best_piece(question: str, pieces: Sequence[NoteSentence], scores: Sequence[f
 def quoted_piece(piece: NoteSentence) -> NoteSentence:
     """A piece as it is quoted: all of the words where they are few."""
     return NoteSentence(piece.evidence, piece.evidence.text, 0) if are_few(piece.evidence.text) else piece
+
+
+def as_one_piece(quoted: Sequence[NoteSentence]) -> list[NoteSentence]:
+    """Sentences, with pieces of the same words as one: from the first to the last of their lines, as it stands there.
+
+    Two pieces may share lines, and two that are put together stand nowhere. Pieces that are long together stay apart.
+    """
+    pieces = [each for each in quoted if each.evidence.origin is Origin.READ_TEXT]
+    if len(pieces) < len(quoted) or len(pieces) < _SEVERAL:
+        return list(quoted)
+    whole = pieces[0].evidence.text
+    begin = min(whole.index(piece.text) for piece in pieces)
+    end = max(whole.index(piece.text) + len(piece.text) for piece in pieces)
+    one = replace(pieces[0], text=whole[begin:end], place=min(piece.place for piece in pieces))
+    return [one] if len(one.text.split()) <= LONGEST_ANSWER else list(quoted)
