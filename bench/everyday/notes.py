@@ -22,6 +22,7 @@ from quizglass_export.gguf.merged import write_merged
 from quizglass_lab.finetuning.asking.gguf import GgufModel
 from quizglass_lab.finetuning.asking.interface import Ask, Written
 from quizglass_lab.finetuning.recipes.everyday_generator import NotesAnnotation, annotate
+from quizglass_lab.finetuning.recipes.everyday_whole_answers import QUALIFIED, SENTENCE, UNQUALIFIED
 from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.training.examples import HELD_OUT, TrainingExample, read_examples
 from quizglass_lab.scoring.answers import exact_match, refuses
@@ -110,6 +111,9 @@ def _rows(said: dict[str, list[Said]]) -> list[Row]:
         ("rewrite", "questions that point, named from the note, exact", lambda each: each.exact),
         ("abstain", '"I don\'t know" where the notes do not say', lambda each: each.refuses),
         ("answer", '"I don\'t know" where the notes do say', lambda each: each.refuses),
+        (QUALIFIED, "answers with their qualifiers", lambda each: each.holds),
+        (UNQUALIFIED, "answers without one, of such notes, exact", lambda each: each.exact),
+        (SENTENCE, "answers that are a short sentence of a person's note", lambda each: each.holds),
     ):
         rows += _beside(said, objective, title, judge)
     rows += [

@@ -62,8 +62,13 @@ def check_fit(model: nn.Module, folder: Path) -> Shapes:
     return shapes
 
 
-def load_adapted(model: nn.Module, folder: Path) -> PeftModel:
+def load_adapted(model: nn.Module, folder: Path, *, trained: bool = False) -> PeftModel:
     """PEFT's model, its layers beside the base's weights; `model` is changed.
+
+    Args:
+        model: the base.
+        folder: the adapter, as PEFT saves it.
+        trained: the adapter goes on to learn, in float32; otherwise it is only run.
 
     Raises:
         ExportError: the adapter is for another base, incomplete, or not finite; names file and key.
@@ -73,13 +78,13 @@ def load_adapted(model: nn.Module, folder: Path) -> PeftModel:
     shapes = check_fit(model, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tied weights are parted before they are merged; other keys are errors, below
-        adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+        adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=trained)
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if missing := sorted(expected - set(shapes)):
         raise ExportError(f"{path}: {missing[0]} is missing ({len(missing)} keys); save the adapter again")
     if extra := sorted(key for key in set(shapes) - expected if _BASE not in key):
         raise ExportError(f"{path}: nothing in {ADAPTER_CONFIG} asks for {extra[0]} ({len(extra)} keys)")
-    return adapted.eval()
+    return adapted.train(trained)
 
 
 def adapted_model(model: Any, adapters: Sequence[tuple[Path, float]]) -> Any:

@@ -1,9 +1,9 @@
 """The everyday generator: answers in a few words from the notes it is shown, or says that it does not know.
 
 Examples are made of facts that packages bring, of invented ones, and of templates of our own. Answers are values such
-as "Paris", so a note's sentence is never what is to be said. Shown no note at all, the model is to say what it knows by
-heart and nothing else: the base is asked which facts these are. `held-out.jsonl` has other things, other facts and
-other wordings.
+as "Paris", and values with their qualifiers, such as "every three weeks", in the note's words; of notes that people
+wrote they are short sentences. Shown no note at all, the model is to say what it knows by heart and nothing else: the
+base is asked which facts these are. `held-out.jsonl` has other things, other facts and other wordings.
 """
 
 from __future__ import annotations
@@ -18,12 +18,20 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from quizglass_export.errors import ExportError
+from quizglass_lab.answering.notes import NOTES, OwnNote, notes_by_file
 from quizglass_lab.everyday.facts import Fact, all_facts
 from quizglass_lab.everyday.parts import held_out_things, is_taught
 from quizglass_lab.everyday.wording import questions
 from quizglass_lab.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
 from quizglass_lab.finetuning.asking.interface import Ask
 from quizglass_lab.finetuning.recipes.everyday_notes import NoteMaker, about_invented, recalled
+from quizglass_lab.finetuning.recipes.everyday_whole_answers import (
+    QUALIFIED,
+    SENTENCE,
+    UNQUALIFIED,
+    about_own_things,
+    from_notes,
+)
 from quizglass_lab.finetuning.recipes.questions import OutOptions, go_on
 from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.shared.records import Record, each_kept, write_rows
@@ -47,9 +55,19 @@ class NotesAnnotation(ModelOptions, OutOptions):
     )
     prompts: Path | None = Field(BASE_PROMPTS, description="directory of prompt templates that the base is asked by")
     invented: int = Field(3000, ge=0, description="examples about invented things, so that reading is learned")
+    qualified: int = Field(5000, ge=0, description="examples about things whose facts have qualifiers")
+    notes: Path = Field(NOTES, description="folder of notes with questions that people wrote")
+    from_notes: int = Field(4000, ge=0, description="examples of these notes, at most")
+    held_out_notes: tuple[str, ...] = Field(
+        ("a3", "b5", "b12", "c5"), description="files of notes that are measured on, without their ending"
+    )
     abstain: float = Field(0.3, ge=0, lt=1, description="share of the answers whose notes do not say")
     held_out: float = Field(0.05, gt=0, lt=1, description="share of the things that is kept to measure on")
-    most_held_out: int = Field(300, ge=1, description="examples to measure on, at most")
+    most_held_out: int = Field(
+        300,
+        ge=1,
+        description="examples of facts to measure on, at most; half as many are of qualifiers, a third of notes",
+    )
     seed: int = Field(0, ge=0, description="of the random draws")
 
 
@@ -63,7 +81,10 @@ class Recalled(Record):
 class NotesTraining(Training):
     """The everyday generator: LoRA 16/32, lr 5e-4, one pass in batches of 8 x 2, in bfloat16 on a CPU with AMX."""
 
-    objectives: ClassVar[tuple[str, ...]] = ("answer", "abstain", "recall", "rewrite")
+    objectives: ClassVar[tuple[str, ...]] = (
+        *("answer", "abstain", "recall", "rewrite"),
+        *(QUALIFIED, UNQUALIFIED, SENTENCE),
+    )
     rank: int = Field(16, ge=1, description="LoRA rank")
     alpha: int = Field(32, ge=1, description="LoRA alpha")
     learning_rate: float = Field(5e-4, gt=0, description="peak learning rate")
@@ -108,9 +129,32 @@ def annotate(options: NotesAnnotation, progress: Progress) -> dict[str, Any]:
         *chance.sample(measured, min(len(measured), options.most_held_out - third)),
         *chance.sample(wordings, min(len(wordings), third)),
     ]
+    # Drawn apart, so that what is taught and measured of facts stays the same.
+    taught += _whole_answers(options, held_out=False)
+    measured += _whole_answers(options, held_out=True)
+    chance.shuffle(taught)
     for name, rows in ((TRAIN, taught), (HELD_OUT, measured)):
         write_rows(options.out / name, rows)
     return {"facts": len(facts), "taught": objectives(taught), "held_out": objectives(measured)}
+
+
+def _whole_answers(options: NotesAnnotation, *, held_out: bool) -> list[TrainingExample]:
+    """Answers with their qualifiers: to teach, or to measure on."""
+    own, people = options.qualified, options.from_notes
+    if held_out:
+        own, people = min(own, options.most_held_out // 2), min(people, options.most_held_out // 3)
+    examples = about_own_things(own, options.abstain, options.seed + (3 if held_out else 2), held_out=held_out)
+    return [*examples, *from_notes(_notes(options, held_out=held_out), people, options.abstain, options.seed)]
+
+
+def _notes(options: NotesAnnotation, *, held_out: bool) -> list[OwnNote]:
+    """Those of some files or of all others; ExportError where a file is named that is not there."""
+    files = notes_by_file(options.notes)
+    if unknown := sorted(set(options.held_out_notes) - set(files)):
+        raise ExportError(
+            f"--held-out-notes: {unknown[0]!r} is no file of {options.notes}; there are {', '.join(files)}"
+        )
+    return [note for name, notes in files.items() if (name in options.held_out_notes) == held_out for note in notes]
 
 
 def read_facts(workdir: Path) -> list[Fact]:

@@ -13,7 +13,8 @@ from quizglass_lab.finetuning.shared.options import DEVICE, Options, PictureSize
 FULL_RATE, ADAPTER_RATE = 2e-5, 1e-4
 """Learning rates of full fine-tuning and of adapters (planning-agent paper, section 5.3)."""
 
-_OF_ADAPTERS = ("rank", "alpha", "dropout", "layers", "half", "bfloat16")
+_SHAPE = ("rank", "alpha", "dropout", "layers")
+_OF_ADAPTERS = (*_SHAPE, "half", "bfloat16", "adapter")
 
 
 class Training(Options):
@@ -24,6 +25,7 @@ class Training(Options):
     checkpoint: Path = Field(description="the model to train: a directory as transformers writes it")
     data: Path = Field(description="folder with train.jsonl and held-out.jsonl, as annotate writes it")
     out: Path = Field(description="folder for the adapter, its prompts, TensorBoard's curves and training.json")
+    adapter: Path | None = Field(None, description="an adapter to go on from, with its rank, alpha and layers")
     rank: int = Field(32, ge=1, description="LoRA rank")
     alpha: int = Field(128, ge=1, description="LoRA alpha")
     dropout: float = Field(0.0, ge=0, lt=1, description="LoRA dropout")
@@ -66,6 +68,8 @@ class Training(Options):
         """What is said of an adapter is not passed over where there is none."""
         if self.full and (said := [flag(name) for name in _OF_ADAPTERS if name in self.model_fields_set]):
             raise ValueError(f"{said[0]}: is of adapters; --full trains all weights")
+        if self.adapter and (said := [flag(name) for name in _SHAPE if name in self.model_fields_set]):
+            raise ValueError(f"{said[0]}: is as the adapter has it that --adapter goes on from")
         return self
 
     @model_validator(mode="before")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -16,8 +17,8 @@ from peft.tuners.tuners_utils import BaseTunerLayer
 from torch.nn import functional
 
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
-from quizglass_export.checkpoints.files import TRAINING, how_to_download, read_json, weight_files
-from quizglass_export.checkpoints.peft_models import save_adapter
+from quizglass_export.checkpoints.files import ADAPTER_WEIGHTS, TRAINING, how_to_download, read_json, weight_files
+from quizglass_export.checkpoints.peft_models import load_adapted, save_adapter
 from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.models.checkpoint import Loaded, load, picture_size
@@ -103,11 +104,19 @@ def _trainer(
         data_collator=partial(collated, loaded.inputs),
         train_dataset=rows,
         eval_dataset=measured if held_out else None,
-        compute_metrics=lambda result: {"right": float(result.predictions.mean())},
+        compute_metrics=lambda result: _right(held_out, result.predictions),
         callbacks=[Diary(limit=settings.minutes)],
     )
     trainer.remove_callback(transformers.PrinterCallback)  # would print every entry of the log
     return trainer
+
+
+def _right(held_out: Sequence[TrainingExample], predictions: Any) -> dict[str, float]:
+    """Share of the held-out examples that are said as they are to be, of all and of each objective."""
+    named = [each.objective for each in held_out]
+    places = {name: [at for at, each in enumerate(named) if each == name] for name in sorted(set(named))}
+    each = {f"right_{name}": float(predictions[some].mean()) for name, some in places.items()}
+    return {"right": float(predictions.mean()), **each}
 
 
 def _measured(trainer: Any, held_out: dict[str, float]) -> dict[str, Any]:
@@ -187,6 +196,16 @@ def _trainable(loaded: Loaded, settings: Training) -> Any:
     model.config.use_cache = False
     if settings.full:
         return model.float()
+    adapted = (
+        _fresh(model, settings) if settings.adapter is None else load_adapted(model, settings.adapter, trained=True)
+    )
+    if _in_halves(settings, loaded):
+        _halve_base(adapted)
+    return adapted
+
+
+def _fresh(model: Any, settings: Training) -> Any:
+    """With an adapter that changes nothing yet."""
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
@@ -194,10 +213,7 @@ def _trainable(loaded: Loaded, settings: Training) -> Any:
         target_modules=TARGETS[settings.layers],
         task_type="CAUSAL_LM",
     )
-    adapted = get_peft_model(model, config)
-    if _in_halves(settings, loaded):
-        _halve_base(adapted)
-    return adapted
+    return get_peft_model(model, config)
 
 
 def _in_halves(settings: Training, loaded: Loaded) -> bool:
@@ -273,7 +289,9 @@ def _rebased(example: TrainingExample, settings: Training) -> TrainingExample:
 def _facts(settings: Training, recipe: str) -> dict[str, Any]:
     files = {TRAIN: settings.data / TRAIN, HELD_OUT: settings.data / HELD_OUT, "--general": settings.general}
     prompts = settings.prompts or GENERAL_PROMPTS
-    config = settings.model_dump(mode="json", exclude={"out", "checkpoint", "data", "general", "prompts", "device"})
+    paths = {"out", "checkpoint", "adapter", "data", "general", "prompts"}
+    config = settings.model_dump(mode="json", exclude={*paths, "device"})
+    adapter = {} if settings.adapter is None else {"adapter_sha256": file_hash(settings.adapter / ADAPTER_WEIGHTS)}
     return {
         "recipe": recipe,
         "config": config,
@@ -281,6 +299,7 @@ def _facts(settings: Training, recipe: str) -> dict[str, Any]:
             "name": settings.checkpoint.name,
             "config_sha256": file_hash(_config_file(settings)),
             "weights_sha256": {path.name: file_hash(path) for path in weight_files(settings.checkpoint)},
+            **adapter,
         },
         "data": {name: file_hash(path) for name, path in files.items() if path is not None and path.is_file()},
         "prompts": {path.name: file_hash(path) for path in sorted(prompts.glob("*.jinja"))},

@@ -119,7 +119,8 @@ def test_notes_about_invented_things_say_what_is_asked_or_do_not() -> None:
 
 
 def test_things_facts_and_wordings_are_held_out(written) -> None:
-    _, taught, held_out = written
+    # People's notes are held out by files, and two people may ask in the same words.
+    taught, held_out = ([each for each in some if not each.id.startswith("note/")] for some in written[1:])
     things = held_out_things(OWN, 0.2, 0)
     asked = {example.values["question"] for example in taught}
     assert things

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import shutil
@@ -110,6 +111,41 @@ def test_what_is_learned_is_said(base: Path, data: Path, tmp_path: Path) -> None
     facts = train(settings(base, data, tmp_path / "out", steps=20, accumulation=1, evaluate_every=20), "planner")
     assert facts["held_out"]["right"] == 1
     assert facts["held_out"]["loss"] < 0.5
+
+
+def test_each_objective_is_measured_by_itself(base: Path, data: Path, tmp_path: Path) -> None:
+    some = [example("one", target=" C", labels=LETTERS), example("two", objective="answer", target="boat")]
+    rows(data / "train.jsonl", some[:1])
+    rows(data / "held-out.jsonl", [*some, some[1] | {"id": "three"}])
+    facts = train(settings(base, data, tmp_path / "out", steps=20, accumulation=1, evaluate_every=20), "planner")
+    assert facts["held_out"]["right_plan"] == 1
+    assert facts["held_out"]["right_answer"] == 0
+    assert facts["held_out"]["right"] == pytest.approx(1 / 3)
+
+
+def test_a_run_goes_on_from_an_adapter(base: Path, data: Path, tmp_path: Path) -> None:
+    train(settings(base, data, tmp_path / "first", half=True), "planner")
+    first = tmp_path / "first" / "adapter"
+    how = Training(checkpoint=base, data=data, out=tmp_path / "second", adapter=first, steps=1, picture="56x56")
+    facts = train(how.model_copy(update={"learning_rate": 1e-9}), "planner")
+    torch.testing.assert_close(
+        adapter(tmp_path / "second"), {k: v.float() for k, v in adapter(tmp_path / "first").items()}
+    )
+    assert (
+        facts["base"]["adapter_sha256"]
+        == hashlib.sha256((first / "adapter_model.safetensors").read_bytes()).hexdigest()
+    )
+    assert "adapter" not in facts["config"], "no path of this machine"
+    moved = train(how.model_copy(update={"out": tmp_path / "third", "learning_rate": 1e-2, "steps": 2}), "planner")
+    assert moved["steps"] == 2
+    assert not all(torch.equal(v, adapter(tmp_path / "second")[k]) for k, v in adapter(tmp_path / "third").items())
+
+
+@pytest.mark.parametrize("said", [{"rank": 8}, {"alpha": 16}, {"dropout": 0.1}, {"layers": "attention"}])
+def test_an_adapter_that_goes_on_keeps_its_shape(said: dict[str, Any], data: Path, tmp_path: Path) -> None:
+    (name,) = said
+    with pytest.raises(ValidationError, match=f"--{name}: is as the adapter has it"):
+        Training(checkpoint=tmp_path, data=data, out=tmp_path, adapter=tmp_path, **said)
 
 
 def test_the_loss_of_a_batch_is_the_mean_of_its_examples(base: Path, data: Path, tmp_path: Path) -> None:
@@ -454,7 +490,11 @@ def test_a_wrong_line_is_named(line: str, message: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [{"rank": 8}, {"alpha": 16}, {"dropout": 0.1}, {"layers": "attention"}, {"half": True}, {"bfloat16": True}]
+    "said",
+    [
+        *({"rank": 8}, {"alpha": 16}, {"dropout": 0.1}, {"layers": "attention"}, {"half": True}, {"bfloat16": True}),
+        {"adapter": Path("adapter")},
+    ],
 )
 def test_what_is_said_of_an_adapter_is_refused_where_all_weights_are_trained(
     said: dict[str, Any], data: Path, tmp_path: Path
