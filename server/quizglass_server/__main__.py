@@ -6,6 +6,7 @@ nothing to a server never end it. Once there is a server, `app.serve` handles si
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -20,6 +21,8 @@ _MEANINGLESS = ("SIGHUP", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGUSR1", "SIGUSR2
 def main() -> int:
     """Run the command; returns the exit status."""
     _take_signals()
+    # What is imported and loaded stays. Looking for garbage in it, again and again, is a quarter of a start.
+    gc.disable()
     from quizglass_server.cli import main as command
 
     status = command()

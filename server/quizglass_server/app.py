@@ -275,9 +275,9 @@ async def serve(
         loop.add_signal_handler(number, task.cancel)
     async with running(settings) as server:
         # What is loaded now stays loaded. Unfrozen, the collector would traverse all of it now and then, and stop
-        # everything else for tens of milliseconds.
-        gc.collect()
+        # everything else for tens of milliseconds, as collecting first would do now: a start leaves little garbage.
         gc.freeze()
+        gc.enable()
         stop = server.stop
         for number in STOPPING:
             loop.add_signal_handler(number, stop.on_signal, task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import sys
@@ -102,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     escape_unencodable_output()
     try:
         given = _parse(sys.argv[1:] if arguments is None else arguments)
+        if given.command is not None:
+            gc.enable()  # a server does that once it serves
         if given.command == "doctor":
             return _doctor(given)
         if given.command is not None:

@@ -26,7 +26,7 @@ from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.roles.shared.grids import Grids, blank
 from quizglass_server.roles.shared.loading import Loading
 from quizglass_server.roles.shared.logits import softmax
-from quizglass_server.roles.shared.scorers import VisionGraph, VisionPrompt, scorer_prompt
+from quizglass_server.roles.shared.scorers import VisionGraph, VisionPrompt, scorer_prompt, shared_tokenizer
 from quizglass_server.roles.shared.scorers import probabilities as label_probabilities
 from quizglass_server.roles.shared.shared_prompts import PromptPart, SharingScorer
 
@@ -88,8 +88,8 @@ class VisionDecider:
     def __init__(self, role: str, spec: VisionScorer, loading: Loading) -> None:
         """Load, and run once, so that a model that does not fit its role fails now and not in a turn."""
         check_labels(role, [name for name, _ in spec.labels])
-        path = loading.files.path
-        prompt = scorer_prompt(role, spec.labels, path(spec.tokenizer), path(spec.prompt), spec.image_token)
+        tokenizer, path = shared_tokenizer(spec.tokenizer, loading), loading.files.path(spec.prompt)
+        prompt = scorer_prompt(role, spec.labels, tokenizer, path, spec.image_token)
         self._spec, self._tokenizer, self._template = spec, prompt.tokenizer, prompt.template
         self.needs = prompt.template.names
         self.shows_several = prompt.template.shows_several and spec.takes > 1
@@ -155,8 +155,8 @@ class TextDecider:
     def __init__(self, role: str, spec: TextScorer, loading: Loading) -> None:
         """Load, and run once."""
         check_labels(role, [name for name, _ in spec.labels])
-        path = loading.files.path
-        prompt = scorer_prompt(role, spec.labels, path(spec.tokenizer), path(spec.prompt), None)
+        tokenizer, path = shared_tokenizer(spec.tokenizer, loading), loading.files.path(spec.prompt)
+        prompt = scorer_prompt(role, spec.labels, tokenizer, path, None)
         self._spec, self._tokenizer, self._template = spec, prompt.tokenizer, prompt.template
         self.needs = prompt.template.names
         self._scorer = SharingScorer.shared(spec, loading)

@@ -21,7 +21,7 @@ from quizglass_server.roles.shared.batching import LIMITS, text_ranges
 from quizglass_server.roles.shared.loading import Loading, RoleKey
 from quizglass_server.roles.shared.logits import checked, sigmoid, softmax
 from quizglass_server.roles.shared.scorers import probabilities as label_probabilities
-from quizglass_server.roles.shared.scorers import scorer_prompt
+from quizglass_server.roles.shared.scorers import scorer_prompt, shared_tokenizer
 from quizglass_server.roles.shared.shared_prompts import PartResult, PromptPart, SharingScorer, before_data
 
 _FEW = 3
@@ -60,10 +60,10 @@ class OnnxReranker:
         Raises:
             BundleError: a file of the role is damaged, or no label is `yes`.
         """
-        names, path = [name for name, _ in spec.labels], loading.files.path
+        names, tokenizer = [name for name, _ in spec.labels], shared_tokenizer(spec.tokenizer, loading)
         check_labels(names)
         self._spec = spec
-        prompt = scorer_prompt("reranker", spec.labels, path(spec.tokenizer), path(spec.prompt), None)
+        prompt = scorer_prompt("reranker", spec.labels, tokenizer, loading.files.path(spec.prompt), None)
         self._tokenizer, self._template = prompt.tokenizer, prompt.template
         self._yes = names.index(RELEVANT)
         self._scorer = SharingScorer.shared(spec, loading)

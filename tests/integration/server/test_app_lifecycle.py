@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -124,6 +125,20 @@ async def test_stopping_drains_running_turns_before_anything_closes(parts: Parts
         assert (await running)[-1].done.answer == "45 crowns"
     await server
     assert parts.closed == ["knowledge", "models"]
+
+
+async def test_garbage_is_looked_for_from_the_moment_a_server_serves(parts: Parts, settings: Settings) -> None:
+    gc.disable()  # as the command does, before it imports
+    looking: list[bool] = []
+    try:
+        server = asyncio.create_task(app.serve(settings, lambda _: looking.append(gc.isenabled())))
+        while not looking:
+            await asyncio.wait({server}, timeout=0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await server
+    finally:
+        gc.enable()
+    assert looking == [True]
 
 
 async def test_a_second_signal_does_not_wait_and_still_closes_everything(parts: Parts, settings: Settings) -> None:

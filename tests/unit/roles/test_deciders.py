@@ -14,12 +14,15 @@ import onnx
 import pytest
 
 from quizglass_bundle.files import Bundle
-from quizglass_bundle.parts import LinearDeciderPart
+from quizglass_bundle.parts import LinearDeciderPart, VisionScorer
 from quizglass_server.config.settings import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx import session
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import BundleError, EngineFailed
-from quizglass_server.roles.load import LoadedModels, load_models
+from quizglass_server.roles.load import LoadedModels, load_models, load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
 from quizglass_server.roles.shared.loading import Loading
 from tests.support.bundles.tiny_bundle import write_bundle
 
@@ -117,6 +120,19 @@ async def test_deciders_share_one_graph_each_with_its_own_labels(
         assert not models.has("deciders.other")
     assert bundle.has("deciders.act")
     assert not bundle.has("deciders.other")
+
+
+def test_deciders_of_one_tokenizer_read_its_file_once(tmp_path: Path) -> None:
+    bundle = bundle_with(tmp_path / "b", {"act": {}})
+    planner, act = bundle.roles.part("planner"), bundle.roles.part("deciders.act")
+    assert isinstance(planner, VisionScorer)
+    assert isinstance(act, VisionScorer)
+    pool = EnginePool(1)
+    loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(threads=1, provider="cpu"))
+    load_role("planner", planner, loading)
+    bundle.path(planner.tokenizer).unlink()
+    assert load_role("deciders.act", act, loading).executor == "cpu"
+    pool.close()
 
 
 async def test_a_decider_of_other_settings_has_a_graph_of_its_own(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ class RoleJob:
         """
         path, image = self.prompts[spec.prompt], spec.image_token if pictures else None
         try:
-            prompt = scorer_prompt(self.role, spec.labels, self.source.tokenizer_file(), path, image)
+            prompt = scorer_prompt(self.role, spec.labels, self.prompt_tokenizer(), path, image)
         except BundleError as error:
             raise ExportError(str(error)) from error
         filled_in = prompt.template.render(pictures=1 if pictures else 0, **filled(EXAMPLE))

@@ -68,15 +68,20 @@ class ScorerPrompt:
     template: PromptTemplate
 
 
+def shared_tokenizer(name: str, loading: Loading) -> PromptTokenizer:
+    """The tokenizer of a bundle's file, read once for all scorers that name it."""
+    return loading.once((PromptTokenizer, name), lambda: PromptTokenizer(loading.files.path(name)))
+
+
 def scorer_prompt(
-    role: str, labels: Sequence[tuple[str, str]], tokenizer: Path, prompt: Path, image_token: str | None
+    role: str, labels: Sequence[tuple[str, str]], tokenizer: PromptTokenizer, prompt: Path, image_token: str | None
 ) -> ScorerPrompt:
     """Load and check the prompt of a scorer, for which no model is needed.
 
     Args:
         role: its name.
         labels: (name, text).
-        tokenizer: its `tokenizer.json`.
+        tokenizer: its tokenizer.
         prompt: its template.
         image_token: the token that stands for a piece of the picture; None for a model of text alone.
 
@@ -88,11 +93,10 @@ def scorer_prompt(
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BundleError(f"roles.{role}.labels: {twice[0]!r} is there twice")
     try:
-        parsed = PromptTokenizer(tokenizer)
-        _check_label_tokens(parsed, [text for _, text in labels])
+        _check_label_tokens(tokenizer, [text for _, text in labels])
         for token in () if image_token is None else (image_token, VISION_START, VISION_END):
-            parsed.token_id(token)
-        return ScorerPrompt(parsed, load_template(prompt, sees=image_token is not None))
+            tokenizer.token_id(token)
+        return ScorerPrompt(tokenizer, load_template(prompt, sees=image_token is not None))
     except PromptError as error:
         raise BundleError(f"roles.{role}: {error}") from error
 
