@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -51,7 +52,6 @@ from quizglass_server.policies import POLICIES
 from quizglass_server.policies.table import Has, preferred, survey
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.load import load_models
-from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
@@ -59,9 +59,9 @@ from quizglass_server.service_manager import ServiceManager
 from quizglass_server.session.dialogue.keys import keys_of
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.steps.language.detection import model as language_model
-from quizglass_server.stores import ServerParts, opened_stores, tenant_stores
 
 if TYPE_CHECKING:
+    from quizglass_server.rpc.server import RpcServer, Services  # imported while models are loaded
     from quizglass_server.web.operations import Operations  # its packages are an extra
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
@@ -152,8 +152,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         stack.callback(stop.drain.reach, DrainStep.SAVING)
         if shown is not None:
             stack.callback(shown.let_go)
-        _start(services.decoder)
-        rpc = await start_rpc(services)
+        rpc = await _answering(services)
         listeners: list[Listener] = [rpc]
         stack.push_async_callback(_stop, listeners, settings.grace_s, stop)
         web_port = None
@@ -198,12 +197,13 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     await _check_stores(settings)
     place = settings.knowledge if isinstance(settings.knowledge, Path) else None
     sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
-    await asyncio.to_thread(language_model.prepare)
     caches.limit(settings.search_cache_bytes)
-    models = await load_models(bundle, settings, settings, elsewhere, settings)
+    models = await load_models(bundle, settings, settings, elsewhere, settings, beside=_prepare)
     stack.push_async_callback(models.close)
     stack.callback(drain.reach, DrainStep.ENGINES)
     check_local(settings, models.elsewhere)
+    from quizglass_server.stores import ServerParts, opened_stores, tenant_stores  # `_prepare` has imported it
+
     work = WorkMemory(settings.work_memory_bytes)
     decoder = PictureDecoder(PictureLimits.of(settings), work)
     stack.push_async_callback(decoder.close)
@@ -213,6 +213,13 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     if settings.tenants is None:
         return services
     return replace(services, tenant=lambda name: tenant_stores(parts, services, name))
+
+
+def _prepare() -> None:
+    """Import what answers calls, a fifth of a second of Python, and read the model that tells languages apart."""
+    import_module("quizglass_server.rpc.server")
+    import_module("quizglass_server.stores")
+    language_model.prepare()
 
 
 async def _elsewhere(settings: Settings, stack: AsyncExitStack) -> RemoteGenerators | None:
@@ -323,6 +330,14 @@ async def _check_stores(settings: Settings) -> None:
     for place in (settings.knowledge, settings.memory_directory):
         if isinstance(place, Path):
             await asyncio.to_thread(check_openable, place)
+
+
+async def _answering(services: Services) -> RpcServer:
+    """Start the process that decodes pictures, then the server."""
+    from quizglass_server.rpc.server import start_rpc  # `_prepare` has imported it
+
+    _start(services.decoder)
+    return await start_rpc(services)
 
 
 def _start(decoder: PictureDecoder) -> None:

@@ -157,6 +157,8 @@ async def load_models(
     generator: GeneratorOptions | None = None,
     elsewhere: GeneratorBackend | None = None,
     speech: SpeechOptions | None = None,
+    *,
+    beside: Callable[[], None] | None = None,
 ) -> LoadedModels:
     """Load what the bundle has.
 
@@ -166,6 +168,7 @@ async def load_models(
         generator: how the generator process is run.
         elsewhere: what runs the generator; None: a process of its own.
         speech: who recognises speech and who speaks.
+        beside: runs on a thread while models are loaded; what it raises is raised here.
 
     Raises:
         BundleError: a file cannot be used; names it.
@@ -199,6 +202,8 @@ async def load_models(
                 models[GENERATOR] = models.process = process
                 group.create_task(process.start())
             group.create_task(_load_here(models, loading))
+            if beside is not None:
+                group.create_task(asyncio.to_thread(beside))
         _begin_speech(models, speech)
     except BaseExceptionGroup as group_error:
         await models.close()

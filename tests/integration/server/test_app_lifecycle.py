@@ -7,6 +7,8 @@ import gc
 import logging
 import os
 import signal
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -70,7 +72,7 @@ class Parts:
     async def _close(self, what: str) -> None:
         self.closed.append(what)
 
-    async def _load(self, *_: Any) -> Models:
+    async def _load(self, *_: Any, **__: Any) -> Models:
         if self.loading is not None:
             raise self.loading
         return self.models
@@ -139,6 +141,11 @@ async def test_garbage_is_looked_for_from_the_moment_a_server_serves(parts: Part
     finally:
         gc.enable()
     assert looking == [True]
+
+
+def test_what_answers_calls_is_imported_while_models_are_loaded_and_not_before() -> None:
+    look = "import sys, quizglass_server.app; print('grpc' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", look], text=True, timeout=60) == "False\n"
 
 
 async def test_a_second_signal_does_not_wait_and_still_closes_everything(parts: Parts, settings: Settings) -> None:
