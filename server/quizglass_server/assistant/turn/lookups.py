@@ -41,6 +41,8 @@ from quizglass_server.steps.lookup.text_search import (
 CHEAP_S = 0.05
 """Seconds; an embedding that usually takes longer is not begun before it is requested."""
 
+_Sought = tuple[str, tuple[str, ...]]
+"""A question, and phrases in place of its own words."""
 _BY_TEXT = search_texts.named("picture_by_text")
 OWN_TEXTS = 8
 """Of an entry that is quoted, how many passages are looked at: all of a note, of an article those that fit best."""
@@ -85,7 +87,9 @@ class Lookups:
         self._journal = journal
         self._look = None if published else look
         self._outside = Outside(turn, runner, resources, journal)
-        self._vectors: dict[tuple[str, tuple[str, ...]], asyncio.Task[QueryVectors]] = {}
+        self._vectors: dict[_Sought, asyncio.Task[QueryVectors]] = {}
+        self._guess: _Sought | None = None
+        """What is embedded without any search that waits for it."""
         self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
 
     def end(self) -> None:
@@ -100,6 +104,13 @@ class Lookups:
         cheap = usual(find_regions.name) + usual(embed_views.name) <= CHEAP_S
         if not self._vectors and cheap and resources.models[IMAGE_ENCODER] is not None and resources.knowledge.count():
             self._embedding(self._pointing)
+            self._guess = (self._pointing, ())
+
+    def drop_guess(self) -> None:
+        """End what `embed_if_cheap` began, where no search has asked for it: none follows."""
+        guess, self._guess = self._guess, None
+        if guess is not None and guess in self._vectors:
+            self._vectors.pop(guess).cancel()
 
     async def embed_ahead(self) -> None:
         """Embed what a question is likely to look the picture up by, and keep it for the next turn.
@@ -316,9 +327,12 @@ class Lookups:
         return ranked if scored is None else with_sources(best_first(with_links(ranked, scored)))
 
     def _embedding(self, question: str, phrases: tuple[str, ...] = ()) -> asyncio.Task[QueryVectors]:
-        if (question, phrases) not in self._vectors:
-            self._vectors[question, phrases] = self._runner.begin(self._embed(question, phrases))
-        return self._vectors[question, phrases]
+        sought = question, phrases
+        if sought == self._guess:
+            self._guess = None
+        if sought not in self._vectors:
+            self._vectors[sought] = self._runner.begin(self._embed(question, phrases))
+        return self._vectors[sought]
 
     async def _embed(self, question: str, phrases: Sequence[str]) -> QueryVectors:
         """What the question is looked up by; no vectors when there is no time for them.

@@ -169,6 +169,8 @@ class Toolbox:
             if words and await self.read_words():
                 label, weighed, decided_by = await self._decided(labels, state, by, also)
         label, decided_by = (otherwise, "fixed") if label is None else (label, decided_by)
+        if isinstance(label, Plan) and not label.searches_image:
+            self._lookups.drop_guess()
         self._tell_decision(by, label, decided_by, weighed)
         return label
 

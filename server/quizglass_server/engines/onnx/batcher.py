@@ -2,7 +2,8 @@
 
 No request waits for company: a run takes what has gathered while the engine was busy. On a CPU padding is pure loss, so
 rows of like length go together, up to a budget of tokens. A request that is cancelled leaves the others as they are,
-and a run that fails is tried again for each request alone, so that only the one with the bad row fails.
+and a run that fails is tried again for each request alone, so that only the one with the bad row fails. A run all of
+whose requests are cancelled is ended.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 from threading import Lock
 from typing import Generic, TypeVar
 
+from quizglass_server.engines.onnx.ending import Interest, waited_for
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.clock import EngineClock, current_clock, stage_clock
@@ -192,16 +194,18 @@ class Batcher(Generic[Row, Result]):
         try:
             self._deliver(batch)
         except Exception as error:
-            requests = {id(place.request): place.request for place in batch}
+            requests = _requests(batch)
             if len(requests) == 1:
                 _fail(batch[0].request, error)
                 return
-            for request in requests.values():
+            for request in requests:
+                if request.future.done():
+                    continue
                 self._run([place for place in batch if place.request is request])
 
     def _deliver(self, batch: Sequence[_Place[Row, Result]]) -> None:
         ledger = ByteLedger()
-        with stage_clock(metered=False) as clock, entered_in(ledger):
+        with stage_clock(metered=False) as clock, entered_in(ledger), waited_for(_interest(_requests(batch))):
             results = self._execute([place.row for place in batch])
         _share(clock.us, ledger, batch, prompts=self._prompts)
         for place, result in zip(batch, results, strict=True):
@@ -213,11 +217,31 @@ class Batcher(Generic[Row, Result]):
                 _finish(request, [request.results[index] for index in range(len(request.results))])
 
 
+def _requests(batch: Sequence[_Place[Row, Result]]) -> list[_Request[Row, Result]]:
+    """Those that a run is for, each once."""
+    return list({id(place.request): place.request for place in batch}.values())
+
+
+def _interest(requests: Sequence[_Request[Row, Result]]) -> Interest:
+    """In a run for these requests, lost when the last of them is cancelled."""
+    interest, waiting = Interest(), [True] * len(requests)
+
+    def ended(future: Future[list[Result]]) -> None:
+        if future.cancelled():
+            waiting.pop()
+            if not waiting:
+                interest.lose()
+
+    for request in requests:
+        request.future.add_done_callback(ended)
+    return interest
+
+
 def _share(us: int, ledger: ByteLedger, batch: Sequence[_Place[Row, Result]], *, prompts: bool) -> None:
     """Tell the stages and turns of a run what part of it, by tokens, was theirs."""
     handed = ledger.settle()
     tokens = sum(place.length for place in batch) or 1
-    for request in {id(place.request): place.request for place in batch}.values():
+    for request in _requests(batch):
         own = sum(place.length for place in batch if place.request is request)
         if request.clock is not None:
             request.clock.add(us, own / tokens, own if prompts else 0)

@@ -12,6 +12,7 @@ from functools import partial
 from threading import Condition, Thread
 from typing import TypeVar
 
+from quizglass_server.engines.onnx.ending import Interest, waited_for
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.cores import give_way
 from quizglass_server.scheduling.priority import Priority, current_priority
@@ -81,6 +82,20 @@ class _Lane:
         return None
 
 
+class _Submitted(Future[T]):
+    """What becomes of submitted work. Cancelled while it runs, the work is ended, and fails in vain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interest = Interest()
+
+    def cancel(self) -> bool:
+        if super().cancel():
+            return True
+        self.interest.lose()
+        return False
+
+
 class EnginePool:
     """A few threads for engines, so that no model ever runs on the event loop.
 
@@ -98,7 +113,9 @@ class EnginePool:
         atexit.register(self.close)
 
     def submit(self, work: Callable[[], T], priority: Priority | None = None) -> Future[T]:
-        """Queue `work`, which runs in a copy of this context; cancelled before it begins, it never runs.
+        """Queue `work`, which runs in a copy of this context.
+
+        Cancelled before it begins, it never runs; cancelled while a model runs in it, that run is ended.
 
         Args:
             work: runs on one of the threads.
@@ -107,10 +124,10 @@ class EnginePool:
         Raises:
             EngineFailed: the pool is closed.
         """
-        future: Future[T] = Future()
+        future = _Submitted[T]()
         at = current_priority() if priority is None else priority
         lane = self._background if at in (Priority.BACKGROUND, Priority.BEHIND) else self._turns
-        begin = partial(_fulfil, future, partial(contextvars.copy_context().run, work))
+        begin = partial(_fulfil, future, partial(contextvars.copy_context().run, _while_waited_for, future, work))
         lane.put(begin, future.cancel, ahead=at is Priority.AHEAD)
         return future
 
@@ -127,10 +144,15 @@ class EnginePool:
             lane.join()
 
 
-def _fulfil(future: Future[T], work: Callable[[], T]) -> None:
+def _fulfil(future: _Submitted[T], work: Callable[[], T]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
         future.set_result(work())
     except BaseException as error:
         future.set_exception(error)
+
+
+def _while_waited_for(future: _Submitted[T], work: Callable[[], T]) -> T:
+    with waited_for(future.interest):
+        return work()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.engines.onnx.ending import current_interest
 from quizglass_server.engines.onnx.plugins import PLUGINS, devices
 from quizglass_server.engines.onnx.pool import EnginePool as EnginePool
 from quizglass_server.engines.onnx.prepared import find_prepared
@@ -135,6 +136,7 @@ class OnnxSession:
         )
         """The provider that runs it, as settings name it, or tensorrt-engine: built ahead of time."""
         on_card = signature.stepped and self.executor == "cuda"
+        self._ort = ort
         self._stepped = SteppedRuns(ort, self._session, "cuda", max(0, how.device)) if on_card else None
         self._shapes = {node.name: list(node.shape) for node in self._session.get_inputs()}
         self.inputs = frozenset(self._shapes)
@@ -152,7 +154,7 @@ class OnnxSession:
 
         Raises:
             BundleError: the output has no rows.
-            EngineFailed: a shape is out of range, or ONNX Runtime failed.
+            EngineFailed: a shape is out of range, ONNX Runtime failed, or nothing waits for the run any more.
         """
         return self.run_for([self._output], inputs)[0]
 
@@ -161,7 +163,7 @@ class OnnxSession:
 
         Raises:
             BundleError: an output has no rows.
-            EngineFailed: a shape is out of range, or ONNX Runtime failed.
+            EngineFailed: as `run`.
         """
         for name, value in inputs.items():
             if (known := self._ranges.get(name)) is not None and not known.holds(value.shape):
@@ -169,14 +171,24 @@ class OnnxSession:
         handed(self._role, sum(value.nbytes for value in inputs.values()))
         try:
             with measured_engine():
-                run = self._session if self._stepped is None else self._stepped
-                results = run.run(list(outputs), dict(inputs))
+                results = self._results(list(outputs), dict(inputs))
         except Exception as error:
             raise EngineFailed(f"{self.name}: ONNX Runtime failed; see the server's log") from error
         for output, result in zip(outputs, results, strict=True):
             if not np.ndim(result):
                 raise BundleError(f"{self.name}: {output} is a single number, not one row for each of its inputs")
         return [np.asarray(result, dtype=np.float32) for result in results]
+
+    def _results(self, outputs: list[str], inputs: dict[str, Tensor]) -> list[Any]:
+        """Those of a run that ends when nothing waits for it any more; one in steps on a card goes on to its end."""
+        interest = current_interest()
+        if self._stepped is not None:
+            return list(self._stepped.run(outputs, inputs))
+        if interest is None:
+            return list(self._session.run(outputs, inputs))
+        options = self._ort.RunOptions()
+        with interest.ending(lambda: setattr(options, "terminate", True)):
+            return list(self._session.run(outputs, inputs, options))
 
 
 def _overlap(declared: Sequence[int | str], wanted: InputRange) -> bool:

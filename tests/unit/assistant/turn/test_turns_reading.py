@@ -107,6 +107,50 @@ async def test_the_plan_stands_where_words_were_looked_for_and_none_were_read() 
     assert world.models.calls.of("planner") == [""]
 
 
+async def test_an_embedding_begun_while_words_are_read_ends_where_no_picture_is_searched_by() -> None:
+    world = World()
+    world.models.lines, world.models.decision = ["Velmora"], Plan.NONE
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def embed() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def answer() -> None:
+        async with asyncio.timeout(30):
+            await ended.wait()
+
+    world.models.before |= {"image_encoder": embed, "reader": begun.wait, "answer": answer}  # type: ignore[dict-item]
+    events = await world.ask()
+    assert world.models.cancelled == ["image_encoder"]
+    assert world.knowledge.searches == []
+    assert done(events).answer == "45 crowns"
+    assert done(events).skipped == ()
+
+
+async def test_an_embedding_begun_while_words_are_read_stays_where_the_plan_searches_by_it() -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    begun, planned = asyncio.Event(), asyncio.Event()
+
+    async def embed() -> None:
+        begun.set()
+        await planned.wait()
+
+    async def plan() -> None:
+        if begun.is_set():
+            planned.set()
+
+    world.models.before |= {"image_encoder": embed, "reader": begun.wait, "planner": plan}  # type: ignore[dict-item]
+    await world.ask()
+    assert len(world.models.calls.of("image_encoder")) == 1
+    assert world.models.cancelled == []
+    assert "image" in world.knowledge.searches
+
+
 async def test_a_decider_that_does_not_read_the_words_is_asked_once() -> None:
     world = World()
     world.models.lines, world.models.needs = ["Velmora"], frozenset({"question"})
