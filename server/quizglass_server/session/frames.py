@@ -23,7 +23,7 @@ from quizglass.session import (
     Role,
 )
 from quizglass_server.domain import checks
-from quizglass_server.errors import InvalidInput, NotFound, Overloaded
+from quizglass_server.errors import InvalidInput, InvalidPicture, NotFound, Overloaded, QuizglassError
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.scheduling.places import may_take
 
@@ -31,6 +31,8 @@ MAX_PART_BYTES = 64 * 1024
 _RETRY_S = 1.0
 _MOST_GONE = 4096
 """Most frames that are gone and whose pictures `forget` can still remove."""
+_MOST_REFUSED = 64
+"""Most refused frames whose reason is kept for a question about them."""
 _MIMES = ("", "image/jpeg", "image/png", "image/webp")
 
 
@@ -195,6 +197,8 @@ class FrameShelf:
         self._frames: OrderedDict[bytes, HeldFrame] = OrderedDict()
         self._gone: OrderedDict[bytes, None] = OrderedDict()
         """SHA-256 of frames that were whole, the latest: what was made of them may still be kept."""
+        self._refused: OrderedDict[bytes, QuizglassError] = OrderedDict()
+        """Why frames are not here, the latest, until they are announced anew."""
 
     def begin(self, begin: FrameBegin) -> FrameStatus:
         """Expect a frame; returns its status.
@@ -217,6 +221,7 @@ class FrameShelf:
         self._touch(frame)
         self._pool.pin(frame, pinned=begin.pinned)
         frame.begin = begin
+        self._refused.pop(begin.sha256, None)
         return frame.status
 
     def part(self, part: FramePart) -> FrameStatus | None:
@@ -261,7 +266,19 @@ class FrameShelf:
             self._remove(frame)
         names = list(dict.fromkeys((*(frame.begin.sha256 for frame in frames), *self._gone)))
         self._gone.clear()
+        self._refused.clear()
         return frames, names
+
+    def refuse(self, sha256: bytes, error: QuizglassError) -> None:
+        """Keep why a frame is not taken, for a question about it, which would wait for it in vain."""
+        self._refused[sha256] = error
+        self._refused.move_to_end(sha256)
+        while len(self._refused) > _MOST_REFUSED:
+            self._refused.popitem(last=False)
+
+    def refusal(self, sha256: bytes) -> QuizglassError | None:
+        """Why the frame of that name is not here; None: it is, or was not refused."""
+        return self._refused.get(sha256)
 
     def whole(self, sha256: bytes) -> HeldFrame | None:
         """The frame of that name, for a question; None where it is not whole or not there."""
@@ -304,7 +321,10 @@ class FrameShelf:
 
     def _check(self, begin: FrameBegin) -> None:
         checks.sha256(begin.sha256, "frame_begin.sha256")
-        checks.within(begin.size, 1, self._limits.frame_bytes, "frame_begin.size")
+        if begin.size < 1:
+            raise InvalidPicture("frame_begin.size", "the picture has no bytes; send the whole file")
+        if begin.size > (most := self._limits.frame_bytes):
+            raise InvalidPicture("frame_begin.size", f"{begin.size} bytes is more than the {most} allowed; resize it")
         if begin.mime not in _MIMES:
             raise InvalidInput("frame_begin.mime", f"{begin.mime[:60]!r} is none of {', '.join(_MIMES[1:])}")
         if begin.age < 0:

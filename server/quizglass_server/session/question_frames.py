@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from quizglass.session import FrameNeed, NeedFrame, Role
 from quizglass_server.assistant.asking import Asking
-from quizglass_server.errors import NotFound
+from quizglass_server.errors import InvalidInput, NotFound, Overloaded
 from quizglass_server.session.asked_question import AskedQuestion
 from quizglass_server.session.coaching.closer import LOOK_S, WAIT_S, CloseUpAdvisor, TooSmall
 from quizglass_server.session.frame_sources import PICTURE_FIELD, SharpenedFrame, ShelfFrame
@@ -58,15 +58,13 @@ class QuestionFrames:
 
         Raises:
             NotFound: it does not come in time.
-            InvalidPicture, Overloaded: it is a thumbnail, and cannot be looked at.
+            InvalidInput: it was refused when it was announced, or is no picture.
+            Overloaded: there was no room for it, or it is a thumbnail and cannot be looked at.
         """
         if not asked.ask.request.frames:
             return None
         (name,) = (frame.sha256 or b"" for frame in asked.ask.request.frames)
-        if (frame := self.shelf.whole(name) or await self._arrived(asked, name, self._wait_s)) is None:
-            raise NotFound(
-                f"{PICTURE_FIELD}: the frame did not come in time; send it and ask again", field=PICTURE_FIELD
-            )
+        frame = await self._named(asked, name)
         asked.frame = name
         asked.ledger.include(frame.ahead)
         source = ShelfFrame(frame, self._asking)
@@ -92,6 +90,23 @@ class QuestionFrames:
                 return
             asked.ledger.include(frame.ahead)
         await ShelfFrame(frame, self._asking).picture()
+
+    async def _named(self, asked: AskedQuestion, name: bytes) -> HeldFrame:
+        """The frame that a question names. Raises as `source` why there is none."""
+        if (frame := self.shelf.whole(name)) is not None:
+            return frame
+        if not isinstance(self.shelf.refusal(name), InvalidInput):
+            frame = await self._arrived(asked, name, self._wait_s)
+        if frame is not None:
+            return frame
+        match self.shelf.refusal(name):
+            case InvalidInput() as refusal:
+                told = InvalidInput(PICTURE_FIELD, refusal.description)
+                told.code = refusal.code
+                raise told
+            case Overloaded() as refusal:
+                raise Overloaded(f"{PICTURE_FIELD}: {refusal.message}", refusal.retry_after_s)
+        raise NotFound(f"{PICTURE_FIELD}: the frame did not come in time; send it and ask again", field=PICTURE_FIELD)
 
     async def _arrived(self, asked: AskedQuestion, name: bytes, within_s: float) -> HeldFrame | None:
         """A frame that is not whole yet, if it comes in time."""

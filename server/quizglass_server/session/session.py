@@ -443,7 +443,13 @@ class Session:
         self._log.acknowledge(seq)
 
     def _announced(self, begin: FrameBegin) -> None:
-        status = self._shelf.begin(begin)
+        try:
+            status = self._shelf.begin(begin)
+        except (InvalidInput, Overloaded) as error:
+            self._shelf.refuse(begin.sha256, error)
+            if isinstance(error, InvalidInput):  # a question need not wait for it; there may be room in a moment
+                self._frames.arrived(begin.sha256)
+            raise
         self.emit(status)
         if status.state is FrameState.HELD and begin.parent:  # it is here, and only now the sharper one of another
             self._frames.sharper_arrived(begin.parent)
@@ -532,6 +538,8 @@ class Session:
         told.code = error.code
         self.emit(self._notice(told, frame=sha256))
         self.emit(self._shelf.drop(sha256))
+        self._shelf.refuse(sha256, error)
+        self._frames.arrived(sha256)
 
     # Failures and keepalives.
 

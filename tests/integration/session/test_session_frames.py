@@ -201,6 +201,52 @@ async def test_a_frame_that_is_no_picture_is_told_at_once(said):
     await usable(said)
 
 
+REFUSED = {
+    "of nothing": (FrameBegin(NAME, 0), "the picture has no bytes; send the whole file"),
+    "too large": (FrameBegin(NAME, 1 << 40), f"{1 << 40} bytes is more than the {8 << 20} allowed; resize it"),
+}
+
+
+@pytest.mark.parametrize("bad", REFUSED)
+@pytest.mark.parametrize("asked_first", [False, True])
+async def test_a_question_about_a_refused_frame_fails_with_the_reason(said, bad, asked_first):
+    begin, why = REFUSED[bad]
+    if asked_first:
+        await said.say(question("a", frame=NAME))
+        await said.until(NeedFrame)
+        await said.say(begin)
+    else:
+        await said.say(begin, question("a", frame=NAME))
+    assert (await said.notice()).field == "frame_begin.size"
+    over = await said.notice()
+    assert (over.ask_id, over.reason, over.field) == ("a", "INVALID_PICTURE", "ask.request.frames[0]")
+    assert over.text == f"ask.request.frames[0]: {why}"
+    assert over.turn_over
+    await said.show(PICTURE)
+    await said.say(question("b", frame=NAME))
+    await said.done("b")
+
+
+async def test_a_question_about_what_was_no_picture_fails_without_sending_it_again(said):
+    data = b"no picture at all" * 10
+    name = hashlib.sha256(data).digest()
+    await said.say(FrameBegin(name, len(data)), *parts(data))
+    await said.notice()
+    await said.say(question("a", frame=name))
+    notice = await said.notice()
+    assert (notice.ask_id, notice.reason, notice.field) == ("a", "INVALID_PICTURE", "ask.request.frames[0]")
+
+
+async def test_a_question_about_a_frame_that_cannot_be_pinned_says_so(said):
+    for side in range(4):
+        await said.show(png(9 + side, 9), pinned=True)
+    await said.say(FrameBegin(NAME, len(PICTURE), pinned=True), question("a", frame=NAME))
+    assert (await said.notice()).field == "frame_begin.pinned"
+    notice = await said.notice()
+    assert (notice.ask_id, notice.field) == ("a", "ask.request.frames[0]")
+    assert "4 frames are pinned" in notice.text
+
+
 BAD_BEGINS = {
     "half a hash": (FrameBegin(b"x" * 16, 5), "frame_begin.sha256"),
     "of nothing": (FrameBegin(NAME, 0), "frame_begin.size"),
