@@ -305,6 +305,11 @@ class FrameShelf:
         frame = self._frames.get(sha256)
         return FrameNeed(sha256, 0 if frame is None else len(frame.data))
 
+    def progress(self, sha256: bytes) -> tuple[int, int]:
+        """How many bytes of a frame are here, and how many it has; 0 of 0 where it was not announced."""
+        frame = self._frames.get(sha256)
+        return (0, 0) if frame is None else (len(frame.data), frame.begin.size)
+
     def status(self, sha256: bytes) -> FrameStatus:
         """The status of a frame."""
         frame = self._frames.get(sha256)
@@ -322,7 +327,7 @@ class FrameShelf:
     def _check(self, begin: FrameBegin) -> None:
         checks.sha256(begin.sha256, "frame_begin.sha256")
         if begin.size < 1:
-            raise InvalidPicture("frame_begin.size", "the picture has no bytes; send the whole file")
+            raise InvalidPicture("frame_begin.size", "the picture has 0 bytes; send the whole file")
         if begin.size > (most := self._limits.frame_bytes):
             raise InvalidPicture("frame_begin.size", f"{begin.size} bytes is more than the {most} allowed; resize it")
         if begin.mime not in _MIMES:

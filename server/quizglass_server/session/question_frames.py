@@ -13,6 +13,8 @@ from quizglass_server.session.coaching.closer import LOOK_S, WAIT_S, CloseUpAdvi
 from quizglass_server.session.frame_sources import PICTURE_FIELD, SharpenedFrame, ShelfFrame
 from quizglass_server.session.frames import FrameShelf, HeldFrame
 
+_NEVER_CAME = "the frame did not come in time; send it and ask again"
+
 
 class QuestionFrames:
     """Brings the frames that the questions of one session are about.
@@ -106,7 +108,9 @@ class QuestionFrames:
                 raise told
             case Overloaded() as refusal:
                 raise Overloaded(f"{PICTURE_FIELD}: {refusal.message}", refusal.retry_after_s)
-        raise NotFound(f"{PICTURE_FIELD}: the frame did not come in time; send it and ask again", field=PICTURE_FIELD)
+        came, size = self.shelf.progress(name)
+        why = f"{came} of {size} bytes came in time; ask again once it is whole" if came else _NEVER_CAME
+        raise NotFound(f"{PICTURE_FIELD}: {why}", field=PICTURE_FIELD)
 
     async def _arrived(self, asked: AskedQuestion, name: bytes, within_s: float) -> HeldFrame | None:
         """A frame that is not whole yet, if it comes in time."""

@@ -93,6 +93,15 @@ async def test_a_frame_that_never_comes_fails_its_question_alone(stage, said):
     await usable(said)
 
 
+async def test_a_frame_that_came_in_part_says_how_much_of_it(said):
+    await said.say(FrameBegin(NAME, len(PICTURE)), *parts(PICTURE, 100)[:1], question("a", frame=NAME))
+    notice = await said.notice()
+    assert (notice.ask_id, notice.reason) == ("a", "NOT_FOUND")
+    assert f"100 of {len(PICTURE)} bytes came in time; ask again once it is whole" in notice.text
+    await said.say(*parts(PICTURE, 100)[1:], question("b", frame=NAME))
+    await said.done("b")
+
+
 SHOWN = "What does it cost?"
 
 
@@ -202,7 +211,7 @@ async def test_a_frame_that_is_no_picture_is_told_at_once(said):
 
 
 REFUSED = {
-    "of nothing": (FrameBegin(NAME, 0), "the picture has no bytes; send the whole file"),
+    "of nothing": (FrameBegin(NAME, 0), "the picture has 0 bytes; send the whole file"),
     "too large": (FrameBegin(NAME, 1 << 40), f"{1 << 40} bytes is more than the {8 << 20} allowed; resize it"),
 }
 
