@@ -173,10 +173,12 @@ class RoleMissing(QuizglassError):
 
     code = "ROLE_MISSING"
 
-    def __init__(self, role: str, needed_by: str) -> None:
+    def __init__(self, role: str, needed_by: str, field: str = "") -> None:
         remedy = _ROLE_REMEDIES.get(role, "use another policy or a bundle with it")
         super().__init__(f"the bundle has no {role}, which {needed_by} needs; {remedy}", role=role)
         self.role = role
+        self.field = field
+        """Field of the request that asked for what needs it; empty: the whole call does."""
 
 
 def needed(model: M | None, role: str, needed_by: str) -> M:

@@ -201,7 +201,7 @@ class Assistant:
 
     def _check_needs(self, policy: Policy) -> None:
         for missing in status_of(policy, self._has).missing:
-            raise RoleMissing(missing, f"policy {policy.name!r}")
+            raise RoleMissing(missing, f"policy {policy.name!r}", "policy")
 
     def _has_model(self, part: str) -> bool:
         return self._resources.filling(part) is not None

@@ -41,6 +41,10 @@ _KINDS: Mapping[tuple[bool, bool], tuple[StreamType, Callable[..., Any], str]] =
 own port."""
 
 _GRPC = ("application/grpc+", "application/grpc;")
+_GRPC_WEB = "application/grpc-web"
+_WHOLE = ("application/json", "application/proto")
+_STREAMED = ("application/connect+json", "application/connect+proto")
+"""Connect's content types, of calls of one message each way and of streams."""
 _PROTO, _JSON = "proto", "json"
 """Codecs, as content types have them."""
 _UNASKED = (b"accept-encoding", b"connect-accept-encoding", b"grpc-accept-encoding")
@@ -76,15 +80,16 @@ def connect_methods(served: Iterable[Served], limits: Limits, message_s: float) 
                 continue
             path, bound = f"/{each.service.full_name}/{method.name}", limits.of(method.name)
             calls = _Calls(limits.reader(method), getattr(each.servicer, method.name), limits.aside, message_s)
-            app = _Application({path: _endpoint(method, calls)}, as_json(bound.most_bytes))
+            streams = method.client_streaming or method.server_streaming
+            app = _Application({path: _endpoint(method, calls)}, as_json(bound.most_bytes), streams=streams)
             methods.append(ConnectMethod(path, app, bound.most_bytes, method.client_streaming, bound.large_answer))
     return methods
 
 
 class _Application(ConnectASGIApplication[None]):
-    """Endpoints by path."""
+    """Endpoints by path, which all stream or all do not."""
 
-    def __init__(self, endpoints: Mapping[str, Any], read_max_bytes: int) -> None:
+    def __init__(self, endpoints: Mapping[str, Any], read_max_bytes: int, *, streams: bool) -> None:
         super().__init__(
             service=None,
             endpoints=lambda _: endpoints,
@@ -92,13 +97,18 @@ class _Application(ConnectASGIApplication[None]):
             codecs=(_Bytes(_PROTO), _Bytes(_JSON)),
             compressions=(_Packed(),),
         )
+        self._taken = _STREAMED if streams else _WHOLE
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a call; one of gRPC itself needs HTTP/2 and its port."""
-        if f"{_content_type(scope)};".startswith(_GRPC):
-            told = [(b"content-type", b"text/plain"), (b"accept-post", b"application/json, application/proto")]
-            await send({"type": "http.response.start", "status": 415, "headers": told})
-            await send({"type": "http.response.body", "body": b"gRPC has a port of its own; here it is gRPC-Web"})
+        kind = f"{_content_type(scope)};"
+        if kind.startswith(_GRPC):
+            await _wrong_kind(send, self._taken, "gRPC has a port of its own; here it is gRPC-Web")
+            return
+        if scope["method"] == "POST" and not kind.startswith((*self._taken, _GRPC_WEB)):
+            wanted = " or ".join(self._taken)
+            how = ", whose messages are in envelopes of five bytes" if self._taken is _STREAMED else ""
+            await _wrong_kind(send, self._taken, f"the content type has to be {wanted}{how}")
             return
         headers = [(name, value) for name, value in scope["headers"] if name not in _UNASKED]
         await super().__call__({**scope, "headers": headers}, receive, send)
@@ -107,6 +117,13 @@ class _Application(ConnectASGIApplication[None]):
     def path(self) -> str:
         """Where it is mounted: its endpoints have whole paths."""
         return ""
+
+
+async def _wrong_kind(send: Any, taken: tuple[str, ...], told: str) -> None:
+    """Say which content types are taken."""
+    headers = [(b"content-type", b"text/plain"), (b"accept-post", ", ".join(taken).encode())]
+    await send({"type": "http.response.start", "status": 415, "headers": headers})
+    await send({"type": "http.response.body", "body": told.encode()})
 
 
 class _Context:

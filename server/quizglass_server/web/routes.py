@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from quizglass.hosts import is_loopback
 from quizglass_server.config.settings import WebOptions
+from quizglass_server.policies import POLICIES
+from quizglass_server.policies.policy import QUOTES
 from quizglass_server.policies.table import FOR_APPLICATIONS
 from quizglass_server.roles.speech import HEARING, VOICE
 from quizglass_server.rpc.connect import connect_methods
@@ -56,6 +58,7 @@ def _routes(services: Services, rpc: RpcServer, options: WebOptions) -> dict[str
         rpc.guard.running,
         policies,
         policies if options.all_policies else {*policies[:1], *FOR_APPLICATIONS},
+        {name for name in policies if QUOTES in POLICIES[name].ending},
         f"{manifest.name} {manifest.version}",
         as_json(rpc.limits.of("Ask").most_bytes),
         services.models[HEARING],

@@ -357,6 +357,154 @@ async def test_an_unknown_model_is_not_found(client):
     )
 
 
+@pytest.mark.parametrize("name", ["gpt-4o", "meta/llama", "nope"])
+async def test_an_unknown_model_of_the_list_is_not_found(client, name):
+    with pytest.raises(openai.NotFoundError) as caught:
+        await client.models.retrieve(name)
+    error = caught.value
+    assert (error.code, error.param, error.type) == ("model_not_found", "model", "invalid_request_error")
+    assert error.body["message"] == (
+        f"model: there is no model '{name}'; choose one of quizglass, planning-agent+, none, both"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/chat/completions", "did you mean '/v1/chat/completions'?"),
+        ("/v1/v1/chat/completions", "did you mean '/v1/chat/completions'?"),
+        ("/v1/chat/completions/", "did you mean '/v1/chat/completions'?"),
+        ("/models", "did you mean '/v1/models'?"),
+        ("/v1/responses", "of OpenAI's API there is /v1/audio/speech, /v1/audio/transcriptions, /v1/chat/completions"),
+        ("/v1/embeddings", "of OpenAI's API there is "),
+        ("/api/chat", "of OpenAI's API there is "),
+        ("/quizglass.v1.AssistantService/Aks", "did you mean '/quizglass.v1.AssistantService/Ask'?"),
+        ("/nothing", ""),
+    ],
+)
+async def test_a_path_without_anything_says_where_there_is_something(served, path, told):
+    answer = await ask(served, "POST", path, b"{}", JSON)
+    error = answer.json["error"]
+    assert answer.status == 404
+    assert error["message"].startswith(f"there is nothing at '{path}'")
+    assert told in error["message"]
+    assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", None, None)
+
+
+class Lacking(Assistant):
+    """Has no generator."""
+
+    async def run(self, turn, policy, budget, tell):
+        raise errors.RoleMissing("generator", f"policy {policy!r}", "policy")
+
+
+async def test_a_model_that_the_bundle_cannot_serve_is_named_as_the_fault(tmp_path):
+    async with (
+        web_serving(tmp_path, Lacking()) as served,
+        openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none is needed", max_retries=0) as client,
+    ):
+        error = await refused(client, user("What?"))
+    assert (error.status_code, error.code, error.param) == (400, "role_missing", "model")
+    assert error.body["message"].startswith("model: the bundle has no generator, which policy 'both' needs; ")
+
+
+class Quoting(Assistant):
+    """Quotes, and writes where it is asked to."""
+
+    policies = ("quote", "both", "none")
+
+    @property
+    def policy_statuses(self):
+        return tuple(PolicyStatus(name, ()) for name in self.policies)
+
+
+async def test_json_is_asked_for_of_a_model_that_writes(tmp_path):
+    async with (
+        web_serving(tmp_path, Quoting()) as served,
+        openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none is needed", max_retries=0) as client,
+    ):
+        error = await refused(client, user("What?"), model="quizglass", response_format={"type": "json_object"})
+    assert (error.status_code, error.param) == (400, "response_format")
+    assert error.body["message"] == (
+        "response_format: model 'quote' quotes sentences and writes no JSON; choose one of both, none"
+    )
+
+
+async def test_a_question_has_the_budget_that_is_given_beside_openais_fields(client, served):
+    answer = await client.chat.completions.create(
+        model="both", messages=[user("What?")], extra_body={"budget_ms": 2500}
+    )
+    assert answer.quizglass["ignored"] == []
+    assert [budget.total_s for _, budget in served.stage.assistant.asked] == [2.5]
+    error = await refused(client, user("What?"), extra_body={"budget_ms": 0})
+    assert (error.param, error.body["message"]) == ("budget_ms", "budget_ms: has to be at least 1")
+
+
+async def test_a_picture_whose_address_stands_alone_is_taken(client, served):
+    message = {
+        "role": "user",
+        "content": [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": data_uri()}],
+    }
+    assert (await client.chat.completions.create(model="both", messages=[message])).choices
+    (turn,) = served.stage.assistant.turns
+    assert (turn.picture.width, turn.picture.height) == (64, 48)
+    message["content"][1]["image_url"] = "https://example.org/a.png"
+    assert (await refused(client, message)).param == "messages[0].content[1].image_url"
+
+
+async def test_pictures_beside_the_content_are_not_lost_silently(client):
+    error = await refused(client, {"role": "user", "content": "What?", "images": ["aGVsbG8="]})
+    assert (error.status_code, error.param) == (400, "messages[0].images")
+    assert '"image_url"' in error.body["message"]
+
+
+async def test_names_of_messages_without_effect_are_told(client):
+    past = [user("One?"), {"role": "assistant", "content": "1", "annotations": [], "reasoning_content": "hm"}]
+    messages = [*past, {**user("Two?"), "cache_control": {"type": "ephemeral"}, "reasoning_content": ""}]
+    answer = await client.chat.completions.create(model="both", messages=messages)
+    assert answer.quizglass["ignored"] == ["messages[1].reasoning_content", "messages[2].cache_control"]
+    much = {**user("Two?"), **{f"unknown{number}": 1 for number in range(65)}}
+    assert (await refused(client, much)).param == "messages[0]"
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"type": "image_url"}, '\'image_url\' is not whole; send {"type": "image_url"'),
+        ({"type": "text"}, '\'text\' is not whole; send {"type": "text"'),
+        ({"type": "input_text", "text": "What?"}, '\'input_text\' is not taken here; send {"type": "text"'),
+        ({"type": "input_image", "image_url": "x"}, '\'input_image\' is not taken here; send {"type": "image_url"'),
+        ({"type": "video_url"}, "'video_url' is not taken here; there are text, image_url, input_audio"),
+    ],
+)
+async def test_a_part_that_is_not_taken_says_what_is(client, part, told):
+    error = await refused(client, {"role": "user", "content": [part]})
+    assert error.param == "messages[0].content[0]"
+    assert error.body["message"].startswith(f"messages[0].content[0]: a part of type {told}")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, "messages: is missing"),
+        ({"messages": "hi"}, "messages: has to be a list"),
+        ({"messages": []}, "messages: must not be empty"),
+        ({"messages": ["hi"]}, "messages[0]: has to be an object"),
+        ({"messages": [user("a")], "model": 3}, "model: has to be a text"),
+        ({"messages": [user("a")], "max_tokens": 0}, "max_tokens: has to be at least 1"),
+        ({"messages": [user("a")], "max_tokens": 5.5}, "max_tokens: has to be a whole number"),
+        ({"messages": [user("a")], "stream": "maybe"}, "stream: has to be true or false"),
+        (
+            {"messages": [user("a")], "response_format": {"type": "yaml"}},
+            "response_format.type: has to be 'text', 'json_object' or 'json_schema'",
+        ),
+    ],
+)
+async def test_a_wrong_body_is_told_in_plain_words(served, body, told):
+    answer = await ask(served, "POST", CHAT, json.dumps(body).encode(), JSON)
+    assert (answer.status, answer.json["error"]["message"]) == (400, told)
+
+
 async def test_a_picture_without_words_is_no_question(client):
     error = await refused(client, user("", data_uri()))
     assert error.body["message"] == "messages[0].content: has a picture and no text; ask something about it"
@@ -369,6 +517,7 @@ async def test_a_picture_without_words_is_no_question(client):
         ("http://127.0.0.1/a.png", "never fetched"),
         ("file:///etc/passwd", "never fetched"),
         ("a.png", "never fetched"),
+        (base64.b64encode(png()).decode(), "no data URI"),
         (data_uri(b"<html>", "text/html"), "no picture in base64"),
         ("data:image/png,plain", "no picture in base64"),
         ("data:image/png;base64,%%%%", "not base64"),

@@ -255,6 +255,19 @@ async def test_what_is_no_message_is_refused(served, content_type, body, status,
     assert not [record for record in caplog.records if record.exc_info]
 
 
+@pytest.mark.parametrize(
+    ("path", "content_type", "wanted"),
+    [
+        (ASK, "application/json", "application/connect+json or application/connect+proto, whose messages are in envel"),
+        (CAPABILITIES, "application/connect+json", "application/json or application/proto"),
+        (CAPABILITIES, "", "application/json or application/proto"),
+    ],
+)
+async def test_a_content_type_that_is_not_taken_names_those_that_are(served, path, content_type, wanted):
+    answer = await ask(served, "POST", path, b'{"question": "What?"}', {"content-type": content_type})
+    assert (answer.status, answer.body.startswith(f"the content type has to be {wanted}".encode())) == (415, True)
+
+
 async def test_json_that_is_no_message_is_told_what_is_wrong_with_it(served):
     answer = await ask(served, "POST", SEARCH, b'{"text": "?", "limit": "many"}', JSON)
     assert (answer.status, "Failed to parse limit field" in answer.json["message"]) == (400, True)

@@ -24,6 +24,7 @@ from quizglass_server.web.http.gate import Route
 from quizglass_server.web.http.problems import problem, respond_problem
 from quizglass_server.web.speech.sounds import decoded, heard
 
+_MODELS = "/v1/models/"
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
 
 
@@ -36,6 +37,7 @@ class ChatApi:
         running: counts what runs, and refuses what must not.
         policies: that can be asked for, the default first.
         listed: those of them that the list of models shows.
+        quoting: those of them that quote, and write no JSON.
         bundle: name and version of the models.
         most_bytes: of a body.
         hearing: recognises speech; None: nothing does.
@@ -48,6 +50,7 @@ class ChatApi:
         running: Callable[[str], AbstractContextManager[None]],
         policies: tuple[str, ...],
         listed: Collection[str],
+        quoting: Collection[str],
         bundle: str,
         most_bytes: int,
         hearing: Hearing | None = None,
@@ -61,6 +64,7 @@ class ChatApi:
         about = {"object": "model", "created": int(time.time()), "owned_by": "quizglass"}
         self._models = {name: {"id": name, **about} for name in (DEFAULT_MODEL, *policies)}
         self._listed = (DEFAULT_MODEL, *(name for name in policies if name in listed))
+        self._quoting = frozenset(quoting)
 
     def routes(self) -> dict[str, Route]:
         """What answers requests, by path."""
@@ -68,7 +72,7 @@ class ChatApi:
         return {
             "/v1/chat/completions": Route(self.complete, ("POST",), self._most_bytes),
             "/v1/models": Route(_says(models), ("GET",)),
-            **{f"/v1/models/{name}": Route(_says(model), ("GET",)) for name, model in self._models.items()},
+            f"{_MODELS}*": Route(self._model, ("GET",)),
         }
 
     async def complete(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,6 +93,14 @@ class ChatApi:
             metrics.REFUSALS.add(known.code)
             await sending.problem(known, places)
 
+    async def _model(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Say what a model is."""
+        name = scope["path"].removeprefix(_MODELS)
+        if (model := self._models.get(name)) is not None:
+            await respond_json(send, 200, model)
+        else:
+            await respond_problem(send, self._no_model(name), {"policy": "model"})
+
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
         chat = await self._reader.with_grammar(await self._heard(chat))
         async with self._asking() as asking:
@@ -98,6 +110,7 @@ class ChatApi:
         question = chat.question
         policy, budget = self._policy(asking, question.policy), asking.budget(question.budget)
         asked = TurnRequest(replace(asking.turn(question), answer_grammar=chat.answer_grammar), policy, budget)
+        self._check_writes(chat, policy)
         completion = Completion(chat, asked.turn.id, policy, self._bundle)
         async with asking.events(asked, chat.picture, lambda turn, told, done: done) as events:
             async for event in events:
@@ -111,13 +124,23 @@ class ChatApi:
         else:
             await sending.whole(completion.whole())
 
+    def _check_writes(self, chat: Chat, policy: str) -> None:
+        """Raises InvalidInput: JSON is asked for of a policy that quotes."""
+        if chat.answer_grammar and policy in self._quoting:
+            writing = ", ".join(name for name in self._listed[1:] if name not in self._quoting)
+            remedy = f"choose one of {writing}" if writing else "serve a bundle with a generator"
+            raise InvalidInput("answer_grammar", f"model {policy!r} quotes sentences and writes no JSON; {remedy}")
+
     def _policy(self, asking: Asking, model: str) -> str:
         """The policy that a model's name stands for; empty: the default one. Raises InvalidInput: there is none."""
         try:
             return asking.policy(model)
         except InvalidInput:
-            offered = ", ".join(self._listed)
-            raise InvalidInput("policy", f"there is no model {model[:60]!r}; choose one of {offered}") from None
+            raise self._no_model(model) from None
+
+    def _no_model(self, name: str) -> InvalidInput:
+        offered = ", ".join(self._listed)
+        return InvalidInput("policy", f"there is no model {name[:60]!r}; choose one of {offered}")
 
     async def _heard(self, chat: Chat) -> Chat:
         """A chat with what is said in it in words.

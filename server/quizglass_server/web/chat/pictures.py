@@ -33,9 +33,11 @@ def check_picture_url(url: str, place: str) -> None:
         InvalidInput: it is an address of something elsewhere, or no address at all.
     """
     if _DATA.match(url) is None:
-        scheme = url[:40].strip().partition(":")[0]
+        scheme, colon, _ = url[:40].strip().partition(":")
         if scheme.lower() == "data":
             raise InvalidInput(place, f"a data URI that is no picture in base64; {_WANTED}")
+        if not colon:
+            raise InvalidInput(place, f"no data URI, and pictures are never fetched from elsewhere; {_WANTED}")
         raise InvalidInput(place, f"pictures are never fetched from elsewhere ({scheme[:12]}:...); {_WANTED}")
 
 

@@ -21,6 +21,7 @@ from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.doubts import DOUBTS
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc.requests.json_text import has_at_most
+from quizglass_server.web.chat.faults import body_fault, outside_content, part_fault
 from quizglass_server.web.chat.pictures import ChatPicture, check_picture_url, encoded_picture
 from quizglass_server.web.chat.schemas.conversion import ANY_OBJECT
 
@@ -50,6 +51,10 @@ _HARMLESS: Mapping[str, tuple[Any, ...]] = {
     "web_search_options": (),
 }
 """What cannot be done, and the values with which it asks for nothing."""
+_OF_MESSAGES = frozenset(
+    {"role", "content", "name", "refusal", "tool_calls", "function_call", "annotations", "audio", "images"}
+)
+"""Names that a message has, in a question or in an answer that comes back."""
 
 
 class _StreamOptions(BaseModel):
@@ -76,6 +81,7 @@ class _Body(BaseModel):
     stream_options: _StreamOptions | None = None
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
+    budget_ms: int | None = Field(None, ge=1)
     response_format: _ResponseFormat | None = None
 
 
@@ -138,6 +144,7 @@ def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
     question = Question(
         question=text,
         history=tuple(history),
+        budget=(told.budget_ms or 0) / 1e3,
         policy="" if told.model == DEFAULT_MODEL else told.model,
         max_answer_tokens=min(told.max_completion_tokens or told.max_tokens or 0, MAX_ANSWER_TOKENS),
     )
@@ -157,9 +164,7 @@ def _parsed(body: bytes) -> _Body:
     try:
         return _Body.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in first["loc"]).lstrip(".")
-        raise InvalidInput(place or "body", first["msg"]) from None
+        raise body_fault(error) from None
 
 
 def _unread(extra: Mapping[str, Any]) -> list[str]:
@@ -207,6 +212,8 @@ class _Dialogue:
     _spoken: list[ChatSound] = field(default_factory=list)
     """Speech of the latest question."""
     _place: str = ""
+    _unread: set[str] = field(default_factory=set)
+    """Names of messages without effect, of which the first place is told."""
     _places: list[tuple[str, str]] = field(default_factory=list)
     """Where question and answer of each exchange came from."""
 
@@ -219,6 +226,7 @@ class _Dialogue:
         role = message.get("role")
         if message.get("name"):
             self.ignored.append(f"{place}.name")
+        self._leave_out(message, place)
         if role in ("system", "developer"):
             self.ignored.append(f"{place} ({role})")
         elif role == "user":
@@ -264,6 +272,21 @@ class _Dialogue:
             places |= {f"history[{number}].question": asked, f"history[{number}].answer": answered}
         return places
 
+    def _leave_out(self, message: Mapping[str, Any], place: str) -> None:
+        """Name what of a message has no effect.
+
+        Raises:
+            InvalidInput: it should have one, or is too much.
+        """
+        if message.get("images"):
+            raise outside_content(f"{place}.images")
+        for name, value in message.items():
+            if value and name not in _OF_MESSAGES and name not in self._unread:
+                self._unread.add(name)
+                self.ignored.append(f"{place}.{name[:_SHOWN]}")
+        if len(self._unread) > _MOST_UNREAD:
+            raise InvalidInput(place, f"more than {_MOST_UNREAD} names of messages are not known here")
+
     def _answer(self, message: Mapping[str, Any], place: str) -> None:
         if message.get("tool_calls"):
             raise InvalidInput(f"{place}.tool_calls", "tools are not supported here")
@@ -300,19 +323,25 @@ class _Dialogue:
             match part:
                 case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
                     texts.append(text)
-                case {"type": "image_url", "image_url": {"url": str(url), **more}} if pictures:
+                case {"type": "image_url", "image_url": str() | {"url": str()} as image} if pictures:
                     shown += 1
                     if shown > 1:
-                        raise InvalidInput(here, "a question is about one picture in this version")
-                    self._picture = url, f"{here}.image_url.url"
-                    check_picture_url(*self._picture)
-                    if more.get("detail") not in (None, "auto"):
-                        self.ignored.append(f"{here}.image_url.detail")
+                        raise InvalidInput(here, "a question is about one picture; leave the others out")
+                    self._show(image, f"{here}.image_url")
                 case {"type": "input_audio", "input_audio": {"data": str(data), **more}} if pictures:
                     if more.get("format") != "wav":
                         raise InvalidInput(f"{here}.input_audio.format", "has to be wav, the only kind that is taken")
                     self._spoken.append(ChatSound(data, f"{here}.input_audio.data"))
                 case _:
-                    told = f"a part of type {str(part.get('type'))[:40]!r} is not taken here, or is not whole"
-                    raise InvalidInput(here, told)
+                    raise part_fault(part, here, answers=not pictures)
         return "\n".join(texts)
+
+    def _show(self, image: str | Mapping[str, Any], place: str) -> None:
+        """Take a picture, whose address is in an object, or stands alone as some programs write it."""
+        if isinstance(image, str):
+            self._picture = image, place
+        else:
+            self._picture = image["url"], f"{place}.url"
+            if image.get("detail") not in (None, "auto"):
+                self.ignored.append(f"{place}.detail")
+        check_picture_url(*self._picture)

@@ -1,6 +1,7 @@
 """What every request passes first: who may ask, what there is, how large and how many requests may be.
 
-Then the application of its path answers it. A refusal is a JSON object {"error": {"message": ...}}.
+Then the application of its path answers it. A refusal is a JSON object {"error": {"message": ...}}, as OpenAI's clients
+read it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from quizglass_server.rpc.transport.proxies import FORWARDED
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.scheduling.allowances import allowed, count_upload
 from quizglass_server.scheduling.clients import Client, asked_by
+from quizglass_server.web.http.absent import nothing_at
 from quizglass_server.web.http.asgi import App, Gone, Message, Receive, Scope, Send, header, respond_json
 from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
 from quizglass_server.web.http.connection import Connection
 from quizglass_server.web.http.origins import Origins
+from quizglass_server.web.http.problems import kind_of
 
 _RETRY_AFTER = (b"retry-after", b"1")
 _TRACEPARENT = tracing.TRACEPARENT.encode()
@@ -77,7 +80,7 @@ class Gate:
     """The application of the port.
 
     Args:
-        routes: by path.
+        routes: by path, or by the beginning of paths with a star behind it.
         origins: which pages may ask.
         bodies: what is coming in.
         logins: says who may ask for what.
@@ -98,6 +101,7 @@ class Gate:
     ) -> None:
         self._routes = routes
         self._needs = {path: needs(path) for path in routes}
+        self._beginnings = tuple(path[:-1] for path in routes if path.endswith("*"))
         self._logins = logins
         self._whole_server = whole_server
         self._origins = origins
@@ -140,7 +144,7 @@ class Gate:
             TurnedAway: no valid token came, or it does not allow this.
         """
         try:
-            sent, needed = header(scope, b"authorization"), self._needs[scope["path"]]
+            sent, needed = header(scope, b"authorization"), self._needs[self._key(scope)]
             return self._logins.enter(sent, needed, whole_server=self._whole_server)
         except (Unauthenticated, NotPermitted, Overloaded) as refusal:
             headers = [_CHALLENGE] if isinstance(refusal, Unauthenticated) else []
@@ -159,6 +163,13 @@ class Gate:
             held.reply.muted = False
             raise held.refusal
 
+    def _key(self, scope: Scope) -> str:
+        """Under which of the routes a path is; the path itself where there is none."""
+        path: str = scope["path"]
+        if path in self._routes:
+            return path
+        return next((f"{each}*" for each in self._beginnings if path.startswith(each)), path)
+
     def _route(self, scope: Scope) -> Route | None:
         """What answers a request; None stands for the question of a browser whether it may ask.
 
@@ -166,7 +177,7 @@ class Gate:
             TurnedAway: nothing does.
         """
         host, origin = header(scope, b"host"), header(scope, b"origin")
-        route = self._routes.get(scope["path"])
+        route = self._routes.get(self._key(scope))
         if route is not None and route.public:
             _check_method(scope, route)
             return route
@@ -177,7 +188,7 @@ class Gate:
             told = f"pages from {(origin or '')[:80]!r} may not ask this server; name that in --web-origins if they may"
             raise TurnedAway(403, told)
         if route is None:
-            raise TurnedAway(404, f"there is nothing at {scope['path'][:200]!r}")
+            raise TurnedAway(404, nothing_at(scope["path"], self._routes))
         if scope["method"] == "OPTIONS":
             return None
         _check_method(scope, route)
@@ -202,7 +213,7 @@ class Gate:
         return (*(each for each in _SECURITY if each[0] != b"cross-origin-resource-policy"), *shared)
 
     async def _preflight(self, scope: Scope, reply: Send) -> None:
-        methods = self._routes[scope["path"]].allowed
+        methods = self._routes[self._key(scope)].allowed
         asked = header(scope, b"access-control-request-headers") or ""
         allowed = ((b"access-control-allow-methods", methods), (b"access-control-allow-headers", asked))
         headers = [(name, value.encode("latin-1")) for name, value in allowed]
@@ -217,7 +228,8 @@ class Gate:
             await self._discard(receive, reply.login)
         headers = [*refusal.headers, *([_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else [])]
         code = _CODES.get(refusal.status, {})
-        told = {"error": {"message": refusal.message, **code}, "message": refusal.message, **code}
+        known = {"type": kind_of(refusal.status), "param": None, "code": refusal.reason.lower() or None}
+        told = {"error": {"message": refusal.message, **known, **code}, "message": refusal.message, **code}
         await respond_json(reply, refusal.status, told, headers)
 
     async def _discard(self, receive: Receive, login: Login) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from quizglass_server.errors import InvalidInput, QuizglassError
+from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.web.http.asgi import Send, respond_json
 
@@ -28,9 +28,16 @@ def problem(error: QuizglassError, places: Mapping[str, str]) -> dict[str, Any]:
         param = places.get(error.field, error.field)
         message = f"{param}: {error.description}"
         code = "model_not_found" if error.field == "policy" else code
+    elif isinstance(error, RoleMissing) and error.field:
+        param = places.get(error.field, error.field)
+        message = f"{param}: {message}"
+    return {"error": {"message": message, "type": kind_of(status), "param": param, "code": code}}
+
+
+def kind_of(status: int) -> str:
+    """What OpenAI's API calls errors of a status."""
     server = status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    kind = _KINDS.get(HTTPStatus(status), "server_error" if server else "invalid_request_error")
-    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+    return _KINDS.get(HTTPStatus(status), "server_error" if server else "invalid_request_error")
 
 
 async def respond_problem(send: Send, error: QuizglassError, places: Mapping[str, str]) -> None:
