@@ -11,5 +11,7 @@ class OutOfMemory(Exception):
     """The file takes more memory than it was given: that is no fault of the file."""
 
 
-DAMAGED = "the picture is damaged or truncated"
+_WHOLE = "send the whole file"
+DAMAGED = f"the picture is damaged or truncated; {_WHOLE}"
 """What parsers of damaged files raise can be anything: struct.error, IndexError, zlib.error, ..."""
+CUT_OFF = f"the picture is damaged or truncated: the lower part of it, a third or more, is missing; {_WHOLE}"

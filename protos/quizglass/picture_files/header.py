@@ -21,6 +21,9 @@ MOST_JUNK = 4096
 """Bytes that a JPEG may have between its segments, fill bytes and others, which Pillow skips one by one."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_OTHERS = {b"GIF8": "GIF", b"BM": "BMP", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
+"""How files of other formats begin."""
+_BRANDS = {b"avif": "AVIF", b"avis": "AVIF", **dict.fromkeys((b"heic", b"heix", b"mif1", b"msf1"), "HEIC")}
 _SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 _SOS, _EOI, _APP2 = 0xDA, 0xD9, 0xE2
@@ -118,7 +121,15 @@ def read_header(data: bytes) -> Header:
         return _png(data)
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return _webp(data)
-    raise BadPicture(f"not a picture; send {', '.join(FORMATS)}")
+    other = _other(data)
+    raise BadPicture(f"{f'{other} is not taken' if other else 'not a picture'}; send {', '.join(FORMATS)}")
+
+
+def _other(data: bytes) -> str:
+    """The name of a format that is known and not taken; empty: it is none of those."""
+    if data[4:8] == b"ftyp":
+        return _BRANDS.get(data[8:12], "")
+    return next((name for start, name in _OTHERS.items() if data.startswith(start)), "")
 
 
 def _png(data: bytes) -> Header:

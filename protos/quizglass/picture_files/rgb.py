@@ -19,7 +19,7 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
 from quizglass.picture_files.colour import Converter, to_srgb
-from quizglass.picture_files.errors import DAMAGED, BadPicture, OutOfMemory
+from quizglass.picture_files.errors import CUT_OFF, DAMAGED, BadPicture, OutOfMemory
 from quizglass.picture_files.header import Header, reduction
 from quizglass.picture_files.png import picture_chunks
 from quizglass.picture_files.structure import read_structure
@@ -175,7 +175,7 @@ def _check_rows(image: Image.Image) -> None:
     """Raises BadPicture where too many of the last rows have nothing in them."""
     last = image.crop((0, image.height - -(-image.height // MOST_MISSING), *image.size))
     if not any(count for at, count in enumerate(last.histogram()) if at % 256 not in _EMPTY):
-        raise BadPicture(f"{DAMAGED}: the lower part of it, a third or more, is missing")
+        raise BadPicture(CUT_OFF)
 
 
 def _turn(image: Image.Image) -> Image.Transpose | None:

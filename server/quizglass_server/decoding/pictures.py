@@ -62,7 +62,7 @@ def check_header(encoded: bytes, limits: PictureLimits, field: str) -> Header:
         InvalidPicture: no picture, or over a cap.
     """
     if not encoded:
-        raise InvalidPicture(field, "the picture has no bytes; send the whole file")
+        raise InvalidPicture(field, "the picture has 0 bytes; send the whole file")
     if len(encoded) > limits.max_frame_bytes:
         raise InvalidPicture(
             field, f"{len(encoded)} bytes is more than the {limits.max_frame_bytes} allowed; resize it"

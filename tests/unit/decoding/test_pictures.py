@@ -65,6 +65,32 @@ def test_other_formats_are_refused(format):
     assert "JPEG, PNG, WEBP" in refusal(encoded(two_halves(64, 64), format))
 
 
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        (b"\0\0\0\x18ftypheic", "HEIC"),
+        (b"\0\0\0\x18ftypmif1", "HEIC"),
+        (b"\0\0\0\x1cftypavif", "AVIF"),
+        (b"GIF89a", "GIF"),
+        (b"BM\x36", "BMP"),
+        (b"II*\0\x08", "TIFF"),
+        (b"MM\0*\0", "TIFF"),
+    ],
+)
+def test_a_picture_of_another_format_is_called_by_its_name(start, name):
+    assert f"{name} is not taken; send JPEG, PNG, WEBP" in refusal(start + bytes(40))
+
+
+def test_a_video_is_not_called_a_picture():
+    assert refusal(b"\0\0\0\x18ftypmp42" + bytes(40)) == "not a picture; send JPEG, PNG, WEBP"
+
+
+def test_a_damaged_picture_says_what_to_send():
+    for format in ("PNG", "JPEG"):
+        whole = encoded(two_halves(64, 64), format)
+        assert refusal(whole[: len(whole) // 2]).endswith("; send the whole file")
+
+
 def test_no_bytes():
     assert "0 bytes" in refusal(b"")
 
