@@ -25,6 +25,7 @@ KEEPALIVE_S = 30.0
 """Silence after which a connection is asked whether it is alive; longer than the least that servers permit."""
 _KEEPALIVE_TIMEOUT_S = 10.0
 _MOST_MS = (1 << 31) - 1
+_MOST_PORT = (1 << 16) - 1
 """Of an option of gRPC: 24 days."""
 _BACKOFF_MS = 200
 _LONGEST_BACKOFF_MS = 5000
@@ -106,3 +107,5 @@ def check_target(target: str) -> None:
     if not target.startswith(_SCHEMES) and not named:
         advice = f"give HOST:PORT of the gRPC port, such as {DEFAULT_TARGET}; http://… is the page's address"
         raise InvalidRequest.of("target", f"{target!r} is no address; {advice}")
+    if named and not 0 < int(port) <= _MOST_PORT:  # gRPC would take the rest of a division, another server's port
+        raise InvalidRequest.of("target", f"{port[:20]} is no port; give one from 1 to {_MOST_PORT}")

@@ -40,6 +40,10 @@ _UNTAKEN = ("failed to connect to all addresses", "errors resolving ", "Cancelli
 """How gRPC's text begins for an UNAVAILABLE call that no handler had: no connection carried it, or a server that closes
 says so of a call of which it had said nothing before. Where a connection was lost, the server may have had the call,
 though its word of that never came; gRPC itself sends again what it knows that no server had."""
+_UNREACHED = _UNTAKEN[:2]
+"""How its text begins where nothing answers, or something else than gRPC."""
+_OF_HTTP = "http1.x server"
+"""Part of its text where HTTP answers."""
 _DROPPED = "CANCELLED"
 """The whole text of a call that a stopping server dropped."""
 _CLOSED = ("Cannot invoke RPC", "Channel is closed")
@@ -192,13 +196,24 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
     if code is grpc.StatusCode.CANCELLED and _CLOSING in (error.details() or ""):
         return closed("client")
     cls = ServerUnavailable if dropped else _CLASSES.get(code, ServerError)
-    made = cls(error.details() or code.name, status=code.name, reason=info.reason, metadata=dict(info.metadata))
+    made = cls(_message(error, info.reason), status=code.name, reason=info.reason, metadata=dict(info.metadata))
     if isinstance(made, InvalidRequest) and violation is not None:
         made.field = violation.field
     if isinstance(made, (Overloaded, ServerUnavailable)) and retry is not None:
         made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
     made.begun = not (dropped or _was_refused(error, info.reason)) or _has_turn(error)
     return made
+
+
+def _message(error: grpc.RpcError, reason: str) -> str:
+    """What went wrong: the server's words, or gRPC's with what to do where no server was reached."""
+    code: grpc.StatusCode = error.code()
+    told: str = error.details() or code.name
+    if code is not grpc.StatusCode.UNAVAILABLE or reason or not told.startswith(_UNREACHED):
+        return told
+    if _OF_HTTP in told:
+        return f"what answers there speaks HTTP, not gRPC; give the server's gRPC port ({told})"
+    return f"no server was reached; start it, or give the address of its gRPC port ({told})"
 
 
 def _was_dropped(error: grpc.RpcError) -> bool:

@@ -13,6 +13,8 @@ from quizglass_client.errors import InvalidRequest
 from quizglass_client.files import LARGEST_PICTURE, read_file
 from quizglass_client.names.cameras import is_of_a_camera
 from quizglass_client.names.titles import first_sentence, title_of_thing
+from quizglass_client.pictures import given
+from quizglass_client.requests import sendable
 from quizglass_client.types import Entry, EntryFields, PictureLike
 
 _DIGEST = 12
@@ -62,9 +64,9 @@ def note(
     made from the first photograph, or from the text, so that the same makes the same entry again.
 
     Raises:
-        InvalidRequest: there is neither text nor picture, or a picture's file cannot be read.
+        InvalidRequest: there is neither text nor picture, the text cannot be sent, or a picture's file cannot be read.
     """
-    if not (text.strip() or pictures or id):
+    if not (sendable(text, "text").strip() or pictures or id):
         raise InvalidRequest.of("text", "give a text, a picture, or both")
     ids = (id,) if id else tuple(photo_id(picture, f"pictures[{at}]") for at, picture in enumerate(pictures))
     ids = ids or (f"note-{_digest(' '.join(text.split()).encode(errors='surrogatepass'))}",)
@@ -83,8 +85,9 @@ def photo_id(picture: PictureLike, field: str = "picture") -> str:
     """Id of the entry that a photograph by itself makes: of its content, wherever its file lies.
 
     Raises:
-        InvalidRequest: the file cannot be read. It names `field`.
+        InvalidRequest: the file cannot be read, or it is nothing that can be a picture. It names `field`.
     """
+    picture = given(picture, field)
     if not isinstance(picture, bytes | str | Path):
         return f"photo-{_digest(f'{picture.mode} {picture.size} '.encode() + picture.tobytes())}"
     if isinstance(picture, bytes):

@@ -19,6 +19,8 @@ from quizglass_client.types import Entry, PictureLike
 Moment = int | datetime
 """Seconds since 1970, or a time; one without a time zone is in this machine's."""
 _LONGEST_BUDGET_S = 86_400.0
+_NAME_BYTES = 32
+"""Of a picture's SHA-256, which it is called by."""
 
 
 def ask(
@@ -43,12 +45,7 @@ def ask(
     return assistant_pb2.AskRequest(
         question=sendable(question, "question"),
         frames=[types_pb2.Frame(encoded=picture)] if picture is not None else [],
-        history=[
-            assistant_pb2.Exchange(
-                question=sendable(asked, f"history[{i}].question"), answer=sendable(answered, f"history[{i}].answer")
-            )
-            for i, (asked, answered) in enumerate(history)
-        ],
+        history=list(_exchanges(history)),
         policy=sendable(policy, "policy"),
         budget_us=0 if budget is None else _microseconds(budget),
         max_answer_tokens=_tokens(max_answer_tokens),
@@ -60,6 +57,8 @@ def ask(
 
 
 def _microseconds(budget: float) -> int:
+    if not isinstance(budget, int | float):
+        raise InvalidRequest.of("budget", f"{_kind(budget)} is no number of seconds")
     # On the wire 0 means "no wish", so it cannot be a wish.
     if not 0 < budget <= _LONGEST_BUDGET_S:
         raise InvalidRequest.of("budget", f"{budget} is not above 0 and at most {_LONGEST_BUDGET_S:.0f} seconds")
@@ -68,6 +67,8 @@ def _microseconds(budget: float) -> int:
 
 def _tokens(most: int) -> int:
     """The server knows how many it can write, and judges it."""
+    if not isinstance(most, int):
+        raise InvalidRequest.of("max_answer_tokens", f"{_kind(most)} is no whole number")
     if not 0 <= most < 1 << 31:
         raise InvalidRequest.of("max_answer_tokens", f"{most} is no number of tokens; 0 is as many as the bundle says")
     return most
@@ -75,11 +76,37 @@ def _tokens(most: int) -> int:
 
 def sendable(value: str, field: str) -> str:
     """A text as it can be sent. Raises InvalidRequest when it cannot."""
+    if not isinstance(value, str):
+        raise InvalidRequest.of(field, f"{_kind(value)} is no text; give a str")
     try:
         value.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest.of(field, f"character {error.start} is no Unicode character (a lone surrogate)") from error
     return value
+
+
+def _kind(value: object) -> str:
+    """The type of an argument, for errors: programs whose types are not checked give anything."""
+    return "None" if value is None else type(value).__name__
+
+
+def _exchanges(history: Sequence[tuple[str, str]]) -> Iterator[assistant_pb2.Exchange]:
+    for i, exchange in enumerate(history):
+        if isinstance(exchange, str) or len(exchange) != 2:
+            raise InvalidRequest.of(f"history[{i}]", "is no pair of a question and its answer")
+        asked, answered = exchange
+        yield assistant_pb2.Exchange(
+            question=sendable(asked, f"history[{i}].question"), answer=sendable(answered, f"history[{i}].answer")
+        )
+
+
+def picture_name(name: bytes) -> bytes:
+    """What a picture that was shown is called. Raises InvalidRequest: it cannot be that."""
+    if not isinstance(name, bytes):
+        raise InvalidRequest.of("frame", f"{_kind(name)} is no name of a picture; give what `show` returned")
+    if len(name) != _NAME_BYTES:
+        raise InvalidRequest.of("frame", f"{len(name)} bytes are no name of a picture; give what `show` returned")
+    return name
 
 
 def seconds(value: int, field: str) -> int:

@@ -24,11 +24,11 @@ from quizglass.values import (
 if TYPE_CHECKING:
     from PIL import Image
 
-    PictureLike: TypeAlias = bytes | str | Path | Image.Image
+    PictureLike: TypeAlias = bytes | bytearray | memoryview | str | Path | Image.Image
     """Encoded bytes, a path, or a Pillow image."""
 else:
     # Without Pillow: annotations are read while messages become values, and Pillow need not be installed.
-    PictureLike = bytes | str | Path | Any
+    PictureLike = bytes | bytearray | memoryview | str | Path | Any
 
 
 class AskOptions(TypedDict, total=False):

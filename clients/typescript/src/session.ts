@@ -185,6 +185,7 @@ export class Session implements Kept {
    */
   async show(picture: Uint8Array, options: ShowOptions = {}): Promise<Uint8Array> {
     this.#check();
+    if (!(picture instanceof Uint8Array)) throw invalid("picture", `a ${typeof picture} is no picture; give its encoded bytes, a Uint8Array`);
     const forgotten = this.#forgotten;
     const { pinned = false, thumbnail = 0, full } = options;
     const data = picture.slice(); // theirs may change while it is on its way
@@ -583,8 +584,19 @@ function checkSize(encoded: Uint8Array): void {
 
 /** See that something can be the name of a picture. @throws InvalidRequest it cannot */
 function checkFrame(frame: Uint8Array): void {
-  if (frame.length !== SHA256_BYTES || !(frame instanceof Uint8Array)) {
-    throw invalid("frame", `${frame.length} bytes are no name of a picture`);
+  if (!(frame instanceof Uint8Array)) throw invalid("frame", `a ${typeof frame} is no name of a picture; give what show() returned`);
+  if (frame.length !== SHA256_BYTES) throw invalid("frame", `${frame.length} bytes are no name of a picture; give what show() returned`);
+}
+
+/** See that a question is made of texts: programs without types give anything. @throws InvalidRequest it is not */
+function checkTypes(question: string, { policy = "", sessionId = "", history = [] }: AskOptions): void {
+  for (const [name, value] of Object.entries({ question, policy, sessionId })) {
+    if (typeof value !== "string") throw invalid(name, `a ${typeof value} is no text`);
+  }
+  const pairs = Array.isArray(history) ? history : [undefined];
+  for (const [at, pair] of pairs.entries()) {
+    const texts = Array.isArray(pair) && pair.length === 2 && pair.every((each) => typeof each === "string");
+    if (!texts) throw invalid(`history[${at}]`, "is no pair of a question and its answer");
   }
 }
 
@@ -598,9 +610,10 @@ function same(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 function request(question: string, options: AskOptions): MessageInitShape<typeof AskRequestSchema> {
+  checkTypes(question, options);
   const { frame, policy = "", budgetMs, maxAnswerTokens = 0, history = [], memory, sessionId = "", explain = false } = options;
   if (frame) checkFrame(frame);
-  if (budgetMs !== undefined && !(budgetMs > 0 && budgetMs <= 86_400_000)) {
+  if (budgetMs !== undefined && !(typeof budgetMs === "number" && budgetMs > 0 && budgetMs <= 86_400_000)) {
     throw invalid("budgetMs", `${budgetMs} is not above 0 and at most 86400000 ms`);
   }
   if (!(Number.isInteger(maxAnswerTokens) && maxAnswerTokens >= 0 && maxAnswerTokens < 2 ** 31)) {

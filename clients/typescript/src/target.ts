@@ -3,11 +3,17 @@
 import { invalid } from "./errors.js";
 
 const SCHEMES = /^(unix|dns|ipv4|ipv6):/;
+const MOST_PORT = 65_535;
 const HOST_PORT = /^(\[[^\]]+\]|[^:/[\]]+):\d+$/;
 
 /** See that a target can be an address: gRPC would look for a host of that name, in vain. @throws InvalidRequest it is none */
 export function checkTarget(target: string): void {
-  if (SCHEMES.test(target) || HOST_PORT.test(target)) return;
+  if (SCHEMES.test(target)) return;
+  if (HOST_PORT.test(target)) {
+    const port = target.slice(target.lastIndexOf(":") + 1);
+    if (Number(port) > 0 && Number(port) <= MOST_PORT) return;
+    throw invalid("target", `${port.slice(0, 20)} is no port; give one from 1 to ${MOST_PORT}`);
+  }
   const advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
   throw invalid("target", `"${target}" is no address; ${advice}`);
 }

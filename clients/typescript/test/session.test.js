@@ -26,6 +26,15 @@ test("this machine is reached without the proxy that leads to others", async () 
   }
 });
 
+test("a port that no machine has is named, and no other one is tried", async () => {
+  for (const port of [0, 65536, 99999]) {
+    await assert.rejects(node.openSession(`127.0.0.1:${port}`), {
+      ...{ name: "InvalidRequest", field: "target" },
+      message: `target: ${port} is no port; give one from 1 to 65535`,
+    });
+  }
+});
+
 for (const [name, { openSession }] of /** @type {const} */ ([
   ["grpc", node],
   ["http", browser],
@@ -97,6 +106,14 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     wrong({ budgetMs: NaN }, "budgetMs");
     assert.throws(() => session.ask("What?", { budgetMs: 0 }), { message: "budgetMs: 0 is not above 0 and at most 86400000 ms" });
     wrong({}, "question", "x".repeat(300_000));
+    wrong({ budgetMs: "5" }, "budgetMs");
+    wrong({ frame: "photo.jpg" }, "frame");
+    wrong({ policy: 5 }, "policy");
+    wrong({ history: "Since?" }, "history[0]");
+    wrong({ history: [["Since?"]] }, "history[0]");
+    wrong({}, "question", /** @type {any} */ (null));
+    const path = /** @type {any} */ ("photo.jpg");
+    await assert.rejects(session.show(path), { message: "picture: a string is no picture; give its encoded bytes, a Uint8Array" });
     assert.equal((await session.answer("What?")).text, "45 crowns");
     await session.close();
   });

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from quizglass_client import InvalidRequest
+from quizglass_client.notes import note, photo_id
 from quizglass_client.pictures import encode, is_ready
 from tests.support.rpc_fakes import png
 
@@ -92,6 +93,28 @@ def test_a_path_and_a_pillow_image(tmp_path):
     assert encode(str(path), 200) == path.read_bytes()
     assert opened(encode(Image.new("RGB", (200, 100)), 100)).size == (100, 50)
     assert opened(encode(Image.new("RGBA", (20, 10)), 100)).getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_bytes_of_a_camera_are_taken_in_any_form():
+    data = png(20, 10)
+    assert encode(bytearray(data), 100) == data
+    assert encode(memoryview(data), 100) == data
+    assert photo_id(bytearray(data)) == photo_id(memoryview(data)) == photo_id(data)
+
+
+@pytest.mark.parametrize("other", [np.zeros((9, 9, 3), np.uint8), 5, ["a.jpg"]])
+def test_what_can_be_no_picture_says_what_can(other):
+    wanted = r"give encoded bytes, a path, or a Pillow image \(of an array: Image\.fromarray\)"
+    with pytest.raises(InvalidRequest, match=rf"^picture: \w+ is no picture; {wanted}$") as caught:
+        encode(other, 100)
+    assert (caught.value.field, caught.value.reason) == ("picture", "INVALID_PICTURE")
+    with pytest.raises(InvalidRequest, match=wanted):
+        photo_id(other)
+
+
+def test_a_note_whose_text_is_none_is_named():
+    with pytest.raises(InvalidRequest, match="text: int is no text"):
+        note(5, [])
 
 
 def test_sixteen_bit_grey_keeps_its_shades():

@@ -184,6 +184,27 @@ def test_every_status_is_an_error_of_the_tree(code):
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            f"{UNREACHED}; last error: refused",
+            "no server was reached; start it, or give the address of its gRPC port (",
+        ),
+        (
+            "errors resolving glasses:1: [...]",
+            "no server was reached; start it, or give the address of its gRPC port (",
+        ),
+        (f"{UNREACHED}; (Trying to connect an http1.x server)", "what answers there speaks HTTP, not gRPC; give"),
+    ],
+)
+def test_a_server_that_is_not_reached_says_what_to_do(text, told):
+    error = errors.from_rpc(Failure(grpc.StatusCode.UNAVAILABLE, text=text))
+    assert error.message.startswith(told)
+    assert error.message.endswith(f"({text})")
+    assert not error.begun
+
+
+@pytest.mark.parametrize(
     ("failure", "begun"),
     [
         (Failure(grpc.StatusCode.UNAVAILABLE, error_details_pb2.ErrorInfo(reason="STOPPING")), False),

@@ -6,6 +6,7 @@ What need not be changed is sent without Pillow, which the extra `cli` brings.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,7 @@ def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[Pi
     """One picture, several or none, as a sequence."""
     if pictures is None:
         return ()
-    if isinstance(pictures, bytes | str | Path):
+    if isinstance(pictures, bytes | bytearray | memoryview | str | Path):
         return (pictures,)
     return cast("Sequence[PictureLike]", pictures) if isinstance(pictures, Sequence) else (pictures,)
 
@@ -49,6 +50,7 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
         InvalidRequest: the file does not exist, cannot be read, or is no picture; or it has to be made smaller and is
             damaged, takes more than `MOST_MEMORY`, or needs Pillow, which is not installed. It names `field`.
     """
+    picture = given(picture, field)
     if not isinstance(picture, bytes | str | Path):
         from quizglass_client.pictures.decoding import shrunk
 
@@ -57,6 +59,27 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     with _refusing(field, path):
         raw = picture if isinstance(picture, bytes) else _read(Path(picture))
         return _encoded(raw, side, of_a_file=path is not None)
+
+
+def given(picture: PictureLike, field: str = "picture") -> bytes | str | Path | Image.Image:
+    """A picture as a program gave it, its bytes as such.
+
+    Raises:
+        InvalidRequest: it is nothing that can be a picture. It names `field`.
+    """
+    if isinstance(picture, bytearray | memoryview):
+        return bytes(picture)
+    if not isinstance(picture, bytes | str | Path):
+        _check_image(picture, field)
+    return picture
+
+
+def _check_image(picture: object, field: str) -> None:
+    """Raises InvalidRequest: this is no image of Pillow, of which there is none before Pillow was imported."""
+    pillow = sys.modules.get("PIL.Image")
+    if pillow is None or not isinstance(picture, pillow.Image):
+        wanted = "give encoded bytes, a path, or a Pillow image (of an array: Image.fromarray)"
+        raise InvalidRequest.of(field, f"{type(picture).__name__} is no picture; {wanted}", "INVALID_PICTURE")
 
 
 async def encode_on_thread(picture: PictureLike, side: int) -> bytes:

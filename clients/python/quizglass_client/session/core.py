@@ -20,7 +20,6 @@ from quizglass.session import (
     DeviceState,
     Forget,
     Forgotten,
-    FrameDrop,
     FrameStatus,
     GoAway,
     Interrupted,
@@ -141,8 +140,7 @@ class SessionCore:
     def drop(self, name: bytes) -> None:
         """Have a picture forgotten."""
         self._check()
-        check_said(FrameDrop(name), "frame")
-        self._frames.drop(name)
+        self._frames.drop(requests.picture_name(name))
 
     async def ask(
         self,
@@ -172,8 +170,10 @@ class SessionCore:
         request = requests.ask(question, None, **options)
         if overlap not in {str(each) for each in Overlap}:
             raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
-        if frame and picture is not None:
-            raise InvalidRequest.of("frame", "a question is about a picture or about a frame; give one of them")
+        if frame:
+            requests.picture_name(frame)
+            if picture is not None:
+                raise InvalidRequest.of("frame", "a question is about a picture or about a frame; give one of them")
         if (size := request.ByteSize()) > _MOST_ASK_BYTES:
             raise InvalidRequest.of("question", f"with its history it has {size} bytes, more than {_MOST_ASK_BYTES}")
         name = frame or (b"" if picture is None else await self.show(picture, False))

@@ -116,6 +116,12 @@ async def test_what_cannot_be_asked_is_named(tmp_path):
         with pytest.raises(InvalidRequest) as caught:
             await session.ask("Q?", overlap="whatever")
         assert caught.value.field == "overlap"
+        for name in ("photo.jpg", b"short"):
+            with pytest.raises(InvalidRequest, match="give what `show` returned") as caught:
+                await session.ask("Q?", frame=name)
+            assert caught.value.field == "frame"
+            with pytest.raises(InvalidRequest, match="give what `show` returned"):
+                await session.drop(name)
         with pytest.raises(InvalidRequest, match="one of them"):
             await session.ask("Q?", png(), frame=b"x" * 32)
         with pytest.raises(InvalidRequest, match="thumbnail: -1"):

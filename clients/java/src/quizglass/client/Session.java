@@ -16,6 +16,7 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import quizglass.client.ClientException.Details;
 import quizglass.v1.AskRequest;
@@ -46,10 +47,11 @@ public final class Session implements AutoCloseable {
   private static final int MOST_ASK_BYTES = 250 * 1024;
 
   private static final long CLOSE_MS = 2_000;
+  private static final int MOST_PORT = 65_535;
 
   /** What gRPC does not look for in vain: a host and a port, or a target with a scheme. */
   private static final Pattern TARGET =
-      Pattern.compile("(\\[[^\\]]+\\]|[^:/\\[\\]]+):\\d+|(unix:|dns:|[a-z][a-z0-9+.-]*:///).+");
+      Pattern.compile("(\\[[^\\]]+\\]|[^:/\\[\\]]+):(?<port>[0-9]+)|(unix:|dns:|[a-z][a-z0-9+.-]*:///).+");
 
   private final Outgoing outgoing = new Outgoing();
   private final Map<String, Turn> turns = new LinkedHashMap<>();
@@ -68,8 +70,18 @@ public final class Session implements AutoCloseable {
   /** The last reported state of the device. */
   private DeviceState device = DeviceState.getDefaultInstance();
 
+  /** Whether a target can be an address: a larger port than there are would be another one's, or fail in gRPC's own way. */
+  private static boolean isAddress(String target) {
+    Matcher matcher = TARGET.matcher(target);
+    if (!matcher.matches()) {
+      return false;
+    }
+    String port = matcher.group("port");
+    return port == null || (port.length() <= 5 && Integer.parseInt(port) > 0 && Integer.parseInt(port) <= MOST_PORT);
+  }
+
   private Session(String target, SessionOptions given, Consumer<News> listener) {
-    if (!TARGET.matcher(target).matches()) {
+    if (!isAddress(target)) {
       String advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
       throw new ClientException.InvalidRequest("target: \"" + target + "\" is no address; " + advice, Details.field("target"));
     }

@@ -66,7 +66,8 @@ class SessionTest {
 
   @Test
   void whatIsNoAddressIsToldBeforeAnybodyIsLookedFor() {
-    for (String target : List.of("http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "h:x", "")) {
+    for (String target : List.of(
+        "http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "h:x", "", "h:0", "h:65536", "h:99999999999")) {
       var error = assertThrows(ClientException.InvalidRequest.class, () -> Session.open(target));
       assertEquals("target", error.field());
       assertTrue(error.getMessage().contains("such as 127.0.0.1:50061"), error.getMessage());
