@@ -47,9 +47,8 @@ async def test_an_answered_turn(world, policy):
     assert left() == []
 
 
-@pytest.mark.parametrize("role", ["gate", "reader", "image_encoder", "answer"])
+@pytest.mark.parametrize("role", ["gate", "reader", "image_encoder", "text_encoder", "reranker", "answer"])
 async def test_a_turn_that_is_cancelled(world, role):
-    # Not within the branches of a policy: asyncio's TaskGroup refers to how it was cancelled until Python 3.13.
     gate = world.models.before[role] = Gate()
     asking = asyncio.create_task(world.ask(turn("How much does this cost?"), "both"))
     await gate.reached.wait()
