@@ -90,7 +90,7 @@ class LocalServer:
 
     def _start(self, errors: IO[str] | int) -> subprocess.Popen[str]:
         self._process = subprocess.Popen(  # noqa: S603  # our own module, no shell
-            self._command, stdout=subprocess.PIPE, stderr=errors, text=True
+            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
         )
         return self._process
 

@@ -34,5 +34,6 @@ def run(_client: Client, arguments: argparse.Namespace) -> int:
     if missing:
         raise UsageError(f"{arguments.action} needs {missing[0]}; in the clone: pip install '.[server]'")
     command = [sys.executable, "-m", _MODULE, arguments.action, *arguments.path]
-    status = subprocess.run([*command, *(["--json"] if arguments.json else [])], check=False).returncode  # noqa: S603
+    told = ["--json"] if arguments.json else []
+    status = subprocess.run([*command, *told], stdin=subprocess.DEVNULL, check=False).returncode  # noqa: S603
     return status if status in (0, FAILED) else FAILED

@@ -1,6 +1,7 @@
 """How pictures and questions are given to `quizglass`, and how it explains an address where no server answers."""
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -107,6 +108,62 @@ def test_the_lines_of_a_loop_are_left_to_it(stage, ran, tmp_path: Path) -> None:
         assert (status, file.read()) == (2, b"Whose is it?\nWhy?\n")
     assert 'in a loop over lines: quizglass ask - "question" < /dev/null' in err
     assert stage.assistant.turns == []
+
+
+@pytest.mark.parametrize("lines", ["done < questions", "done < <(cat questions)"])
+def test_a_loop_asks_every_one_of_its_lines(stage, photo: Path, lines: str) -> None:
+    (photo.parent / "questions").write_text("How much?\nWhose is it?\nWhy?\n")
+    asking = shlex.join(command(stage.target, "ask", photo))
+    loop = f'while read -r question; do {asking} "$question"; {asking[: -len(str(photo))]} "$question"; {lines}'
+    made = subprocess.run(["bash", "-c", loop], cwd=photo.parent, capture_output=True, timeout=120, check=True)
+    assert made.stdout.splitlines() == [b"45 crowns"] * 6, made.stderr
+    asked = ["How much?", "Whose is it?", "Why?"]
+    assert [turn.question for turn in stage.assistant.turns] == [each for each in asked for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask", "{photo}", "How much?", "--explain"],
+        ["ask", "{photo}", "How much?", "--json"],
+        ["ask", "Why is that?", "--history", "What is it?=A car"],
+        ["walk", "{folder}/walk.jsonl"],
+        ["knowledge", "import", "{folder}/things"],
+        ["knowledge", "import", "{folder}/things", "--sync"],
+        ["knowledge", "import", "{folder}/things", "--dry-run"],
+        ["knowledge", "add", "{photo}", "A note of it."],
+        ["knowledge", "search", "--text", "cost?", "--picture", "{photo}"],
+        ["knowledge", "list"],
+        ["knowledge", "get", "none"],
+        ["knowledge", "delete", "none"],
+        ["knowledge", "tune"],
+        ["knowledge", "export", "{folder}/out"],
+        ["knowledge", "verify", "{folder}/store"],
+        ["knowledge", "repair", "{folder}/store"],
+        ["knowledge", "compact"],
+        ["memory", "search", "--text", "cost?"],
+        ["memory", "forget", "--session-id", "none"],
+        ["capabilities"],
+        ["health"],
+    ],
+    ids=lambda words: " ".join(word for word in words if "{" not in word),
+)
+def test_no_command_reads_what_it_was_not_asked_to(stage, photo: Path, words: list[str]) -> None:
+    folder = photo.parent
+    (folder / "things").mkdir()
+    (folder / "things" / "camera.txt").write_text("It takes pictures.")
+    (folder / "store").mkdir()
+    lines = b"the next line\n" * 3
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, lines)
+        asked = [word.format(photo=photo, folder=folder) for word in words]
+        subprocess.run(command(stage.target, *asked), stdin=reading, capture_output=True, timeout=120, check=False)
+        os.set_blocking(reading, False)
+        assert os.read(reading, 1000) == lines
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def test_standard_input_is_bounded_as_files_are(stage, tmp_path: Path, ran) -> None:

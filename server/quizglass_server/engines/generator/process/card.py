@@ -134,7 +134,12 @@ def room(program: Program, share: float, reserved: int, number: int = ALL) -> Ca
         return None
     try:
         done = subprocess.run(  # noqa: S603
-            [*program.command, "--list-devices"], capture_output=True, text=True, timeout=_LIST_S, check=True
+            [*program.command, "--list-devices"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_LIST_S,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):  # one that cannot be started fails by name later
         return None
