@@ -55,6 +55,45 @@ def test_the_line_lies_between_an_entry_s_own_picture_and_pictures_of_nothing(st
     assert "rerank_accept" not in told, "the bundle does not rerank"
 
 
+def test_a_line_for_a_score_and_its_lead_is_proposed_where_entries_can_be_compared(stage, capsys) -> None:
+    status, told, _ = knowledge_command(stage.target, capsys)("tune")
+    proposal = told["view_accept"]
+    right, others = proposal["scores"]["right"], proposal["scores"]["others"]
+    assert (status, proposal["useful"], proposal["plain_passed"], proposal["right_kept"]) == (0, True, [], 1)
+    assert (right["count"], others["count"]) == (9, 9)
+    assert max(others["median"], proposal["scores"]["plain: white"]["most"]) < proposal["value"] <= right["least"]
+    assert right["least"] > told["image_accept"]["scores"]["right"]["most"], "a lead counts"
+    main(["--server", stage.target, "knowledge", "tune"])
+    assert f"--set thresholds.view_accept={proposal['value']}" in capsys.readouterr().out
+
+
+def test_two_entries_are_too_few_to_compare(stage, capsys) -> None:
+    del stage.knowledge.entries["c"]
+    search = stage.assistant.search
+
+    async def of_two(*asked) -> list[domain.Evidence]:
+        return [hit for hit in await search(*asked) if hit.entry_id != "c"]
+
+    stage.assistant.search = of_two
+    status, told, err = knowledge_command(stage.target, capsys)("tune")
+    assert (status, list(told)) == (0, ["image_accept"])
+    assert "too few have pictures" in " ".join(err.split())
+
+
+def test_a_lead_that_says_nothing_is_not_proposed(stage, capsys) -> None:
+    search = stage.assistant.search
+
+    async def side_by_side(*asked) -> list[domain.Evidence]:
+        first, second, *rest = await search(*asked)
+        return [replace(first, search_score=0.9), replace(second, search_score=0.9), *rest]
+
+    stage.assistant.search = side_by_side
+    _, told, _ = knowledge_command(stage.target, capsys)("tune")
+    assert (told["view_accept"]["value"], told["view_accept"]["useful"]) == (None, False)
+    assert main(["--server", stage.target, "knowledge", "tune"]) == 0
+    assert "--set thresholds.view_accept=" not in capsys.readouterr().out
+
+
 def reranking(stage, right: float, other: float) -> None:
     """Have the stage's server rerank, and give these to the passage that is right and to another one."""
     roles = [RoleStatus(name, "onnx", "cpu", ready=True, sees_pictures=False) for name in ("reranker", "generator")]

@@ -2,8 +2,10 @@
 
 `image_accept`: entries are looked up by their own pictures taken anew. The score of the entry itself is a right one,
 that of the best other entry what a thing would get that the store does not know; pictures that show nothing have to be
-refused. `rerank_accept`: questions are asked about attributes of entries. Of the passages that the reranker judged, the
-best one of the entry itself that says the value is right; those that are not are others.
+refused. `view_accept`: the same of a score and its lead before the next one, where there are two to compare; right are
+those of pictures that are most like their own entry. `rerank_accept`: questions are asked about attributes of entries.
+Of the passages that the reranker judged, the best one of the entry itself that says the value is right; those that are
+not are others.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def tune(client: Client, arguments: argparse.Namespace) -> int:
     with Progress(console=Console(stderr=True), disable=arguments.json) as progress:
         image = _image_scores(client, _spread(_pictured(entries), arguments.entries), progress)
         rerank = _rerank_scores(client, entries, capabilities, arguments, progress)
-    measured = {"image_accept": image} | ({"rerank_accept": rerank} if rerank else {})
+    measured = image | ({"rerank_accept": rerank} if rerank else {})
     proposals = {name: (scores, propose(scores, arguments.keep)) for name, scores in measured.items()}
     if arguments.json:
         print_json({name: _as_json(*each) for name, each in proposals.items()})
@@ -78,27 +80,62 @@ def _spread(entries: Sequence[Entry], most: int) -> list[Entry]:
     return [entries[int(at * step)] for at in range(min(most, len(entries)))]
 
 
-def _image_scores(client: Client, entries: Sequence[Entry], progress: Progress) -> Scores:
-    right: list[float] = []
-    others: list[float] = []
-    unreadable = 0
+def _image_scores(client: Client, entries: Sequence[Entry], progress: Progress) -> dict[str, Scores]:
+    """The scores that each threshold of searches by picture is proposed from."""
+    noted, unreadable = _Noted(), 0
     for entry in progress.track(entries, description="pictures taken anew"):
         try:
-            pictures = [taken_anew(client.get_picture(entry.picture_sha256[0]), *view) for view in VIEWS]
+            pictures = [taken_anew(client.get_picture(entry.picture_sha256[0]), *turned) for turned in VIEWS]
         except NotSupported as error:
             raise UsageError(f"{error}; thresholds are proposed from a store that keeps its pictures") from error
         except InvalidRequest:
             unreadable += 1
             continue
         for picture in pictures:
-            hits = client.search(picture=picture, limit=100)
-            right += [hit.search_score for hit in hits if hit.entry_id == entry.id][:1]
-            others += [hit.search_score for hit in hits if hit.entry_id != entry.id][:1]
+            noted.anew(client.search(picture=picture, limit=100), entry.id)
     if unreadable:
         say(f"{unreadable} pictures could not be read again and were passed over")
-    if not right:
-        raise UsageError("no entry was brought back by its own picture; is the image encoder the right one?")
-    return Scores(right, others, {name: _best(client, picture) for name, picture in plain_pictures().items()})
+    for name, picture in plain_pictures().items():
+        noted.plain(client.search(picture=picture, limit=2), name)
+    return noted.scores()
+
+
+class _Noted:
+    """Scores of searches by picture: of hits, and of what they lead by."""
+
+    def __init__(self) -> None:
+        self._right, self._others, self._plain = list[float](), list[float](), dict[str, float]()
+        self._led_right, self._led_others, self._led_plain = list[float](), list[float](), dict[str, float]()
+
+    def anew(self, hits: Sequence[Evidence], own: str) -> None:
+        """Hits of a new picture of an entry; without the entry itself they are those of a thing that is not there."""
+        others = [hit.search_score for hit in hits if hit.entry_id != own]
+        self._right += [hit.search_score for hit in hits if hit.entry_id == own][:1]
+        self._others += others[:1]
+        known = bool(hits) and hits[0].entry_id == own
+        (self._led_right if known else self._led_others).extend(_led([hit.search_score for hit in hits]))
+        self._led_others += _led(others)
+
+    def plain(self, hits: Sequence[Evidence], name: str) -> None:
+        """Hits of a picture that shows nothing."""
+        scores = [hit.search_score for hit in hits]
+        self._plain[name] = max(scores, default=-1.0)
+        self._led_plain.update((name, led) for led in _led(scores))
+
+    def scores(self) -> dict[str, Scores]:
+        """Those of each threshold that can be proposed. Raises UsageError where that is none."""
+        if not self._right:
+            raise UsageError("no entry was brought back by its own picture; is the image encoder the right one?")
+        image = {"image_accept": Scores(self._right, self._others, self._plain)}
+        if self._led_right and self._led_others:
+            return image | {"view_accept": Scores(self._led_right, self._led_others, self._led_plain)}
+        say("view_accept compares entries with each other, and too few have pictures: it is not proposed")
+        return image
+
+
+def _led(scores: Sequence[float]) -> list[float]:
+    """The first score and its lead before the second, as `view_accept` is compared with; empty: there is no second."""
+    return [2 * scores[0] - scores[1]] if len(scores) > 1 else []
 
 
 def plain_pictures() -> dict[str, Image.Image]:
@@ -106,10 +143,6 @@ def plain_pictures() -> dict[str, Image.Image]:
     noise = Image.frombytes("RGB", (_SIDE, _SIDE), random.Random(0).randbytes(3 * _SIDE * _SIDE))
     plain = {name: Image.new("RGB", (_SIDE, _SIDE), name) for name in ("grey", "black", "white")}
     return plain | {"noise": noise, "gradient": Image.linear_gradient("L").convert("RGB")}
-
-
-def _best(client: Client, picture: Image.Image) -> float:
-    return max((hit.search_score for hit in client.search(picture=picture, limit=1)), default=-1.0)
 
 
 def _rerank_scores(

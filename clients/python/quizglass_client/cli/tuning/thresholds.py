@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import floor
+from math import floor, inf
 
 LEAST_REFUSED = 0.5
 """Share of the others that a useful value refuses: one that lets most of them pass draws no line."""
@@ -44,7 +44,7 @@ def propose(scores: Scores, keep: float) -> Proposal:
     if not scores.right:
         raise ValueError("no right scores")
     ceiling = sorted(scores.right)[int(len(scores.right) * (1 - keep) + 1e-9)]
-    plain = max(scores.plain.values(), default=-1.0)
+    plain = max(scores.plain.values(), default=-inf)
     edges = {ceiling, *(score for score in (*scores.right, *scores.others, *scores.plain.values()) if score >= plain)}
     return _judged(scores, _best_gap(scores, sorted(edge for edge in edges if edge <= ceiling)))
 
