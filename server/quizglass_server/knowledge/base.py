@@ -23,8 +23,16 @@ from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, S
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import CopiesLeft, KnowledgeFailed
-from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, Replacements, VectorKind
+from quizglass_server.knowledge.content.records import (
+    AddReport,
+    Change,
+    EntryDraft,
+    KnownContent,
+    Replacements,
+    VectorKind,
+)
 from quizglass_server.knowledge.database.disk import log_failure
+from quizglass_server.knowledge.database.known import known_content
 from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache, entry_bytes
@@ -145,7 +153,7 @@ class KnowledgeBase:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
         self._check_writable()
-        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode, self._converter)
+        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode, self._converter, self._known)
         return await ingest.all_of(entries, self._commit, self._idle_window)
 
     async def get(self, id: str) -> Entry:
@@ -271,6 +279,14 @@ class KnowledgeBase:
         self._indexes.look_after()
         if done:
             logger.info("all of the store is embedded anew", extra={"directory": str(self._directory)})
+
+    def _known(self, entry: Entry) -> KnownContent:
+        """What is there of an entry's content; nothing where that cannot be read. Blocks."""
+        titled = self._indexes.catalog.titled([entry.title])
+        try:
+            return self._store.read_here(lambda reader: known_content(reader, entry, titled, self._space_names))
+        except KnowledgeFailed:  # it is embedded then, and writing it says what is wrong
+            return KnownContent()
 
     async def _commit(self, drafts: builtins.list[EntryDraft]) -> Replacements:
         change = await self._store.write(

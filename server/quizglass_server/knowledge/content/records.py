@@ -29,8 +29,20 @@ class VectorKind(Enum):
 
 
 @dataclass(slots=True)
+class KnownContent:
+    """What a store has of an entry's content already, made by the encoders that are in use."""
+
+    chunks: Sequence[str] | None = None
+    """Its chunks, if its words are stored just so; None: it has to be cut."""
+    chunk_vectors: dict[str, Vector] = field(default_factory=dict)
+    """Vectors of chunks below the same title, by their text."""
+    pictures: dict[bytes, tuple[Vector, int]] = field(default_factory=dict)
+    """Vector and perceptual hash of its pictures, by SHA-256."""
+
+
+@dataclass(slots=True)
 class EntryDraft:
-    """An entry on its way into the database. The vector lists grow while embeddings come in."""
+    """An entry on its way into the database. Vectors are put in their places as they are embedded."""
 
     entry: Entry
     chunks: Sequence[str] = ()

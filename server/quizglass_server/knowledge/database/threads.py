@@ -45,21 +45,32 @@ class StoreThreads:
         """Open the database. Raises KnowledgeFailed."""
         self._closed = False
         self._lock = threading.Lock()  # between the last job and the end
+        self._reading_here = threading.Lock()
         self._jobs: deque[_Job] = deque()
         self._writer = DatabaseWriter(path, clock)
         self._readers: list[DatabaseReader] = []
         try:
-            for _ in range(_READERS):
+            for _ in range(_READERS + 1):
                 self._readers.append(DatabaseReader(path, clock))
         except BaseException:
             self._close_connections()
             raise
         self._writing = ThreadPoolExecutor(1, "knowledge-write")
-        self._reading = Readers(self._readers)
+        self._reading = Readers(self._readers[:_READERS])
 
     async def read(self, job: Callable[[DatabaseReader], Result]) -> Result:
         """Run a job that reads. Raises what it raises, and KnowledgeFailed after `close`."""
         return await self._reading.run(job)
+
+    def read_here(self, job: Callable[[DatabaseReader], Result]) -> Result:
+        """Run a brief job that reads on the calling thread, one at a time: it takes no search's turn.
+
+        Raises what it raises, and KnowledgeFailed after `close`.
+        """
+        with self._reading_here:
+            if self._closed:
+                raise closed()
+            return job(self._readers[-1])
 
     async def write(
         self, job: Callable[[DatabaseWriter], Result], follow: Callable[[Result], None] | None = None
@@ -92,7 +103,8 @@ class StoreThreads:
             self._closed = True
         self._reading.close()
         self._writing.shutdown()
-        self._close_connections()
+        with self._reading_here:
+            self._close_connections()
 
     def _queue(self, run: Callable[[DatabaseWriter], Any], follow: Follow | None) -> Future[Any]:
         job = _Job(run, follow)

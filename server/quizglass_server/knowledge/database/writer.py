@@ -28,6 +28,7 @@ from quizglass_server.knowledge.content.records import (
 from quizglass_server.knowledge.database import checksums as checks
 from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_of, row_digest
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
+from quizglass_server.knowledge.database.known import is_as_stored
 from quizglass_server.knowledge.database.reader import UNUSABLE
 from quizglass_server.knowledge.database.schema import (
     CHUNK_COLUMNS,
@@ -120,13 +121,19 @@ class DatabaseWriter:
         return outcomes
 
     def put(self, drafts: Iterable[EntryDraft], spaces: Mapping[VectorKind, str]) -> Change:
-        """Add or replace entries, each as it comes. Of two of the same id the later stays."""
+        """Add or replace entries, each as it comes. Of two of the same id the later stays.
+
+        What is there just so is not written again: neither the disk nor the indexes have work with it.
+        """
         change = Change()
         for draft in drafts:
+            if is_as_stored(self._db, self._state.key, draft, spaces):
+                change.replaced.unchanged += 1
+                continue
             change.replaced.note(self._living(draft.entry.id), draft.entry)
             self._remove(draft.entry.id, change)
             self._insert(draft, spaces, change)
-        self._state.sequence += 1
+        self._state.sequence += bool(change.filed)
         return settled(change)
 
     def delete(self, entry_ids: Sequence[str], *, strict: bool = True) -> Change:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from quizglass.values import Refused
+from quizglass.values import Entry, Refused
 from quizglass_server.decoding.markup.blocks import Block
 from quizglass_server.decoding.markup.converter import Converter, is_long_markup
 from quizglass_server.domain.entries import PicturedEntry
@@ -16,11 +17,11 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, needed
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
 from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
-from quizglass_server.knowledge.content.records import AddReport, EntryDraft, Replacements, VectorKind
+from quizglass_server.knowledge.content.records import AddReport, EntryDraft, KnownContent, Replacements, VectorKind
 from quizglass_server.knowledge.content.validation import checked_entry, shown_id
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.index.search_indexes import Space
-from quizglass_server.knowledge.ingest.embedding import Embedders
+from quizglass_server.knowledge.ingest.embedding import NO_VECTOR, Embedders
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
@@ -52,10 +53,15 @@ class Ingest:
         image_encoder: ImageEncoder | None,
         decode: Decode,
         converter: Converter,
+        known: Callable[[Entry], KnownContent] = lambda _: KnownContent(),
     ) -> None:
-        """Embed with these encoders; a role that is missing fails the first entry that needs it."""
+        """Embed with these encoders; a role that is missing fails the first entry that needs it.
+
+        `known` says what the store has of an entry already, which is not embedded again. It may block.
+        """
         self._text_encoder = text_encoder
         self._converter = converter
+        self._known = known
         self._embedders = Embedders(text_encoder, image_encoder)
         self._decode = decode
         self._writing: asyncio.Task[None] | None = None
@@ -119,28 +125,40 @@ class Ingest:
             await asyncio.shield(self._writing)
 
     async def _prepared(self, pictured: PicturedEntry) -> EntryDraft:
-        """Check an entry and begin to embed it; its vectors are all there when it is committed.
+        """Check an entry and begin to embed what is not known of it; its vectors are all there when it is committed.
 
         Raises:
             InvalidInput: the entry is not as documented, or a picture cannot be used.
             RoleMissing: the bundle has no encoder for what the entry holds.
         """
-        content = None
         if is_long_markup(pictured.entry):
-            pictured = await asyncio.to_thread(checked_entry, pictured)
-            content = await self._converter.blocks(pictured.entry.text, pictured.entry.text_format)
-        draft, positions = await asyncio.to_thread(self._draft, pictured, content)
-        for position, encoded in zip(positions, draft.pictures, strict=True):
-            embedder = self._embedders.pictures
-            picture = await self._decode(encoded, f"pictures[{position}]")
-            draft.perceptual_hashes.append(await asyncio.to_thread(perceptual_hash_of, picture.pixels))
-            await embedder.put(picture, draft.picture_vectors.append)
-        for chunk in draft.chunks:
-            await self._embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)
+            given, content = await asyncio.to_thread(self._given, pictured), None
+            if given.known.chunks is None:
+                content = await self._converter.blocks(given.entry.text, given.entry.text_format)
+            draft = await asyncio.to_thread(self._cut, given, content)
+        else:
+            given, draft = await asyncio.to_thread(self._given_and_cut, pictured)
+        await self._embed_pictures(given, draft)
+        for place, chunk in enumerate(draft.chunks):
+            if (vector := given.known.chunk_vectors.get(chunk)) is not None:
+                draft.chunk_vectors[place] = vector
+            else:
+                deliver = partial(draft.chunk_vectors.__setitem__, place)
+                await self._embedders.passages.put(passage(draft.entry.title, chunk), deliver)
         return draft
 
-    def _draft(self, pictured: PicturedEntry, content: Sequence[Block] | None) -> tuple[EntryDraft, list[int]]:
-        """A draft without vectors, and where each of its pictures first stood among those given."""
+    async def _embed_pictures(self, given: _Given, draft: EntryDraft) -> None:
+        for place, (sha256, encoded) in enumerate(given.pictures.items()):
+            if (known := given.known.pictures.get(sha256)) is not None:
+                draft.picture_vectors[place], draft.perceptual_hashes[place] = known
+                continue
+            embedder = self._embedders.pictures
+            picture = await self._decode(encoded, f"pictures[{given.positions[place]}]")
+            draft.perceptual_hashes[place] = await asyncio.to_thread(perceptual_hash_of, picture.pixels)
+            await embedder.put(picture, partial(draft.picture_vectors.__setitem__, place))
+
+    def _given(self, pictured: PicturedEntry) -> _Given:
+        """The entry as it would be stored, and what the store has of it. Raises InvalidInput."""
         checked = checked_entry(pictured)
         pictures: dict[bytes, bytes] = {}
         positions: list[int] = []
@@ -150,10 +168,35 @@ class Ingest:
                 pictures[digest] = encoded
                 positions.append(position)
         entry = replace(checked.entry, picture_sha256=tuple(pictures))
-        chunks = chunk_entry(entry, self._text_encoder.count_tokens if self._text_encoder else len, content)
+        return _Given(entry, pictures, positions, self._known(entry))
+
+    def _cut(self, given: _Given, content: Sequence[Block] | None) -> EntryDraft:
+        """A draft with empty places for vectors. Raises RoleMissing."""
+        chunks = given.known.chunks
+        if chunks is None:
+            chunks = chunk_entry(given.entry, self._text_encoder.count_tokens if self._text_encoder else len, content)
         if chunks:
             needed(self._text_encoder, "text_encoder", "adding entries with text")
-        return EntryDraft(entry, chunks, tuple(pictures.values())), positions
+        draft = EntryDraft(given.entry, chunks, tuple(given.pictures.values()))
+        draft.chunk_vectors = [NO_VECTOR] * len(chunks)
+        draft.picture_vectors, draft.perceptual_hashes = [NO_VECTOR] * len(given.pictures), [0] * len(given.pictures)
+        return draft
+
+    def _given_and_cut(self, pictured: PicturedEntry) -> tuple[_Given, EntryDraft]:
+        given = self._given(pictured)
+        return given, self._cut(given, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """An entry that was checked."""
+
+    entry: Entry
+    pictures: Mapping[bytes, bytes]
+    """Encoded, each once, by SHA-256."""
+    positions: Sequence[int]
+    """Where each of them first stood among those given."""
+    known: KnownContent
 
 
 def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[VectorKind, Space]:

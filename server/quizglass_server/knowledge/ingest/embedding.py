@@ -18,7 +18,8 @@ from quizglass_server.scheduling.priority import Priority, at_priority
 _BATCH = 32
 _PICTURE_BYTES = 64 << 20  # decoded pictures that wait for their batch
 
-_NO_VECTOR = np.empty(0, np.float32)
+NO_VECTOR: Vector = np.empty(0, np.float32)
+"""Stands where one will be, or where there is none."""
 
 Item = TypeVar("Item")
 Deliver = Callable[[Vector], None]
@@ -53,7 +54,7 @@ def text_query(encoder: TextEncoder | None, vector: Vector | None, mode: SearchM
     if mode is SearchMode.KEYWORDS:
         return None
     dimension = needed(encoder, "text_encoder", "searching by text").dimension
-    return unit_vector(_NO_VECTOR if vector is None else vector, dimension, "text_encoder")
+    return unit_vector(NO_VECTOR if vector is None else vector, dimension, "text_encoder")
 
 
 class Embedder(Generic[Item]):
