@@ -35,6 +35,7 @@ SECTIONS = {
     "script": ("script", "run"),
     "honest": ("honest", "run"),
     "gates": ("photographs", "gates"),
+    "reading": ("reading", "run"),
     "photographs": ("photographs", "demo"),
     "photographs-starter": ("photographs", "starter"),
 }

@@ -115,12 +115,13 @@ def gates(setup: Setup) -> Part:
     for name, least in (("as fitted", None), ("at the starter's 0.4", 0.4)):
         setup.say(f"photographs: the gate {name}")
         gate = WordGate(least)
-        through = [gate.find(_pixels(each.picture)) is not None for each in questions]
+        through = [gate.find(pixels_of(each.picture)) is not None for each in questions]
         rows += _gate_rows(f"photographs: the gate {name}", questions, through)
     return Part(rows, {"fonts": fonts()})
 
 
-def _pixels(picture: bytes) -> RGB:
+def pixels_of(picture: bytes) -> RGB:
+    """A decoded picture."""
     with Image.open(io.BytesIO(picture)) as opened:
         return np.asarray(opened.convert("RGB"))
 

@@ -281,10 +281,13 @@ class TaggerPart(Gridded, Batched):
 
 
 class ReaderPart(RolePart):
-    """Reads printed words; its models come with the RapidOCR package."""
+    """Reads printed words; its models come with the RapidOCR package, but for a detector of lines in the bundle."""
 
     engine: Literal["rapidocr"]
     kind: Literal["reader"]
+    detector: FileName | None = None
+    """The graph that finds lines of words, in place of the package's: one input of pictures float32 [1, 3, H, W], -1 to
+    1, blue first, to a map [1, 1, H, W] of how likely a place shows words. None: the package's."""
     gate: Probability | None = None
     """Probability of words from which a picture is read at all; 0 reads every picture, whatever is asked. None: as the
     gate was fitted."""

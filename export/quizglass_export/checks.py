@@ -74,3 +74,5 @@ class Acceptance(ManifestPart):
     """Largest mean change of a label's probability (scorers)."""
     cosine: Share = 0.99
     """Smallest cosine (encoders)."""
+    lines: Share = 0.9
+    """Share of lines of words that are read alike (readers)."""

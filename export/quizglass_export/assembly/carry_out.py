@@ -145,7 +145,7 @@ def _collect(plan: Plan, work: Work, steps: dict[str, Step], dropped: set[str], 
 
 def _roles(plan: Plan, exported: Mapping[str, dict[str, Any]]) -> Roles:
     parts = dict(exported)
-    if (reader := plan.file.recipe.roles.spec("reader")) is not None:
+    if (reader := plan.file.recipe.roles.spec("reader")) is not None and "reader" not in plan.sources:
         parts["reader"] = {"kind": "reader", **reader.model_dump(include={"engine", "gate"})}
     for role in ("hearing", "voice"):
         if (speech := plan.file.recipe.roles.spec(role)) is not None:

@@ -25,6 +25,7 @@ from quizglass_export.roles import decider
 from quizglass_export.roles.decider import LinearDecider, SharingDecider
 from quizglass_export.roles.generator import Generator
 from quizglass_export.roles.image_encoder import LibraryImageEncoder
+from quizglass_export.roles.reader import Reader, reader_source
 from quizglass_export.roles.reranker import CLASSES as CROSS_ENCODERS
 from quizglass_export.roles.shared.entry import ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
@@ -35,8 +36,8 @@ from quizglass_server.roles.decider import check_labels
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
-NOT_EXPORTED = ("reader", "hearing", "voice")
-"""Roles whose models come with a package or run as servers of their own."""
+NOT_EXPORTED = ("hearing", "voice")
+"""Roles whose models run as servers of their own."""
 READY_KINDS = ("gguf", "onnx", "library")
 """What stands for a model type where there is no checkpoint of transformers."""
 Draw = Callable[[int, int], Sequence[ParitySample]]
@@ -184,7 +185,8 @@ def make_plan(file: RecipeFile, draw: Draw | None = None) -> Plan:
     owners, linear = _owners(roles), _linear(file)
     sources: dict[str, AnySource] = {}
     prompts: dict[str, Path] = {}
-    alone = [role for role in roles.named() if role not in {*NOT_EXPORTED, *linear, *owners}]
+    named = [role for role in roles.named() if not _as_packaged(roles.spec(role))]
+    alone = [role for role in named if role not in {*NOT_EXPORTED, *linear, *owners}]
     for role in (*alone, *owners):
         spec = roles.spec(role)
         source = sources[owners[role]] if role in owners else _source(file, spec)
@@ -202,6 +204,11 @@ def make_plan(file: RecipeFile, draw: Draw | None = None) -> Plan:
     for role in sources:
         _prepare(plan, role)
     return plan
+
+
+def _as_packaged(spec: Any) -> bool:
+    """Whether a role's models stay in the package that they come with."""
+    return isinstance(spec, Reader) and spec.precision == "fp32"
 
 
 def _owners(roles: schema.Roles) -> dict[str, str]:
@@ -288,6 +295,8 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
         beside = model.with_name(TOKENIZER)
         own = file.path(tokenizer) if tokenizer else beside if beside.is_file() else None
         return GgufSource(model, projector, own, _adapters(file, spec))
+    if isinstance(spec, Reader):
+        return reader_source()
     if isinstance(spec, LibraryImageEncoder):
         return LibrarySource(spec.library, spec.architecture, file.path(spec.weights))
     if isinstance(spec, ReadyOnnx):

@@ -117,9 +117,11 @@ def _reading(reading: dict[str, Any] | None) -> list[str]:
 
 
 def _latency(entry: dict[str, Any]) -> str:
-    """Of one sample; that of a vision tower, which runs once a picture, behind it."""
+    """Of one sample; that of a vision tower, which runs once a picture, or that of float32 behind it."""
     latency, tower = entry.get("latency_ms"), entry.get("tower", {}).get("latency_ms")
     told = "" if latency is None else f"{latency:.2f}"
+    if (whole := entry.get("float32_latency_ms")) is not None:
+        told += f" ({whole:.2f} in fp32)"
     return told if tower is None else f"{told} + {tower:.2f} a picture"
 
 

@@ -96,11 +96,12 @@ def _role(bundle: Bundle, role: str) -> dict[str, Any]:
         entry["prompts"] = sorted(part.prompts)
     if isinstance(labels := getattr(part, "labels", None), tuple):  # a tagger's are a file
         entry["labels"] = [label if isinstance(label, str) else label[0] for label in labels]
-    for key in ("model", "tower", "text_model", "packed", "projector"):
+    for key in ("model", "tower", "text_model", "packed", "projector", "detector"):
         if (name := getattr(part, key, None)) is not None:
             entry[key] = _model(bundle.path(name))
-    if "model" in entry:
-        entry["precision"] = entry["model"]["precision"]
+    for key in ("model", "detector"):
+        if key in entry:
+            entry["precision"] = entry[key]["precision"]
     return entry
 
 

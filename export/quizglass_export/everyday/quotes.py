@@ -14,6 +14,7 @@ import numpy as np
 
 from quizglass_bundle.fields import MANIFEST, Normalised
 from quizglass_bundle.files import Bundle
+from quizglass_bundle.hashes import file_sha256
 from quizglass_bundle.inputs.text_rows import TextTokenizer, padded
 from quizglass_bundle.manifest import Manifest, Roles
 from quizglass_bundle.parts import CrossEncoderPart, ImageEncoderPart, ReaderPart, TaggerPart, TextEncoderPart
@@ -21,7 +22,7 @@ from quizglass_bundle.tuning import Answers, EvidenceLimits, Thresholds, Views
 from quizglass_export.assembly.manifest import entries, versions, write_json
 from quizglass_export.assembly.parity_report import parity_document
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG
-from quizglass_export.checks import Check
+from quizglass_export.checks import Acceptance, Check
 from quizglass_export.code_digest import EXPORT, files_digest, modules, serving_modules
 from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
@@ -30,6 +31,7 @@ from quizglass_export.everyday.packages import Downloader, fetch
 from quizglass_export.everyday.weights import IMAGE_ENCODER, LABELS, TEXT_ENCODER
 from quizglass_export.onnx.weight_only import to_weight_only
 from quizglass_export.parity import check_vectors, session
+from quizglass_export.printed_words.detector import check_detector, source_file, write_detector
 from quizglass_export.written_graphs import bert, efficientnet_lite
 from quizglass_export.written_graphs.safetensors_file import read_safetensors, with_adapter
 from quizglass_export.written_graphs.weights import NamedWeights
@@ -39,13 +41,14 @@ BUNDLE = "quotes"
 RERANKER = Path("models/everyday/reranker")
 """Folder of our own adapter that says whether a sentence answers a question; in the repository."""
 PACKAGES = (TEXT_ENCODER, IMAGE_ENCODER, LABELS)
-_CODE = ("everyday", "graphs", "onnx", "written_graphs")
+_CODE = ("everyday", "graphs", "onnx", "printed_words", "written_graphs")
 """Folders of this package whose code makes the bundle."""
 _TOKENIZER = "tokenizer/tokenizer.json"
 _TEXT, _IMAGE, _TAGGER, _RERANKER = (
     f"{role}/model.onnx" for role in ("text_encoder", "image_encoder", "tagger", "reranker")
 )
 _LABELS = "tagger/labels.txt"
+_DETECTOR = "reader/detector.onnx"
 _PICTURE = Normalised(
     width=efficientnet_lite.SIDE,
     height=efficientnet_lite.SIDE,
@@ -119,7 +122,9 @@ def write_bundle(workdir: Path, folder: Path, reranker: Path | None) -> None:
         whole = _write_models(workdir, folder, shape, reranker, Path(scratch))
         checks = list(_checks(folder, whole))
     if not all(check.passed for check in checks):
-        raise ExportError(f"{folder}: models give other vectors in a batch than alone, or than in float32: {checks}")
+        raise ExportError(
+            f"{folder}: models give other vectors in a batch than alone, or other results than in float32: {checks}"
+        )
     _write_manifest(folder, _roles(shape, with_reranker=reranker is not None), checks)
     Bundle.load(folder)
 
@@ -127,7 +132,7 @@ def write_bundle(workdir: Path, folder: Path, reranker: Path | None) -> None:
 def _write_models(workdir: Path, folder: Path, shape: bert.BertShape, reranker: Path | None, scratch: Path) -> Path:
     """Write all models; returns the text encoder in float32, in the scratch folder."""
     texts, pictures = workdir / TEXT_ENCODER.folder, workdir / IMAGE_ENCODER.folder
-    for name in (_TEXT, _IMAGE, _TAGGER, _RERANKER, _TOKENIZER):
+    for name in (_TEXT, _IMAGE, _TAGGER, _DETECTOR, _RERANKER, _TOKENIZER):
         if name != _RERANKER or reranker is not None:
             (folder / name).parent.mkdir(parents=True)
     (folder / _TOKENIZER).write_bytes((texts / "tokenizer.json").read_bytes())
@@ -144,6 +149,7 @@ def _write_models(workdir: Path, folder: Path, shape: bert.BertShape, reranker: 
     efficientnet_lite.write_encoder(weights, folder / _IMAGE)
     efficientnet_lite.write_classifier(weights, folder / _TAGGER)
     write_labels(workdir, folder / _LABELS)
+    write_detector(source_file(), folder / _DETECTOR)
     return whole
 
 
@@ -176,7 +182,7 @@ def _roles(shape: bert.BertShape, *, with_reranker: bool) -> Roles:
         tagger=TaggerPart(
             engine="onnx", kind="image-classifier", model=_TAGGER, picture=_PICTURE, labels=_LABELS, least=0.7, most=1
         ),
-        reader=ReaderPart(engine="rapidocr", kind="reader"),
+        reader=ReaderPart(engine="rapidocr", kind="reader", detector=_DETECTOR),
         reranker=scores if with_reranker else None,
     )
 
@@ -196,7 +202,10 @@ def _write_manifest(folder: Path, roles: Roles, checks: list[Check]) -> None:
         parity="parity.json",
         provenance={
             "packages": versions(),
-            "sources": {package.requirement: dict(package.files) for package in PACKAGES},
+            "sources": {
+                **{package.requirement: dict(package.files) for package in PACKAGES},
+                "rapidocr": {source_file().name: file_sha256(source_file())},
+            },
         },
     )
     write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
@@ -212,7 +221,8 @@ _SAMPLES = 4
 
 
 def _checks(folder: Path, whole: Path) -> Iterator[Check]:
-    """Vectors of texts and pictures in a batch beside the same made alone; texts' beside those in float32, too."""
+    """Vectors of texts and pictures in a batch beside the same made alone; texts' vectors and the lines that are read
+    beside those in float32, too."""
     rows = TextTokenizer(folder / _TOKENIZER, 64).rows(
         [
             "Who built it?",
@@ -231,6 +241,7 @@ def _checks(folder: Path, whole: Path) -> Iterator[Check]:
     side = efficientnet_lite.SIDE
     noise = np.random.default_rng(0).random((_SAMPLES, 3, side, side), np.float32)
     alone = [pictures.run(None, {"pixel_values": picture[None]})[0][0] for picture in noise]
+    yield from check_detector("reader", folder / _DETECTOR, Acceptance().lines)
     yield _named(
         check_vectors("image_encoder", list(pictures.run(None, {"pixel_values": noise})[0]), alone, _LIKEST), measure
     )
@@ -244,6 +255,7 @@ def _key(reranker: Path | None) -> dict[str, str]:
     """What a bundle is made of and by, by name and SHA-256."""
     code = [*modules(*(EXPORT / folder for folder in _CODE)), *serving_modules()]
     key = {"code": files_digest(code), **{package.requirement: str(dict(package.files)) for package in PACKAGES}}
+    key["rapidocr"] = file_sha256(source_file())
     if reranker is not None:
         key["reranker"] = files_digest(sorted(path for path in reranker.iterdir() if path.is_file()))
     return key

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.version_converter
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
@@ -28,6 +29,8 @@ from quizglass_export.onnx.products import name_of, split_gemms
 Inputs = Mapping[str, NDArray[np.generic]]
 _CALIBRATED = 1 << 30
 """Most bytes of weights of a model that is calibrated, which is done in one file; protobuf allows 2 GiB."""
+_RAISED = 17
+"""Version of ONNX's operators that older models are raised to before they are quantised."""
 _LARGEST = 1e4
 """In float16: more is cut to it, since masks are added to scores, and a sum beyond 65504 would be infinite."""
 
@@ -140,6 +143,40 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
         )
         save_model(onnx.load(str(Path(folder) / "int8.onnx")), target)
     return len(names)
+
+
+def to_int8_convolutions(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
+    """Static INT8 convolutions (QDQ form) of a model of earlier operators than ONNX's 13. Returns how many.
+
+    Weights have a scale for each output channel and seven bits, as those of `to_int8`.
+    """
+    import onnxruntime
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
+        raised, plain, quantised = (Path(folder) / f"{name}.onnx" for name in ("raised", "plain", "int8"))
+        # Scales for each channel came with 13.
+        onnx.save(onnx.version_converter.convert_version(onnx.load(str(source)), _RAISED), str(raised))
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath = str(plain)
+        options.log_severity_level = 3
+        onnxruntime.InferenceSession(str(raised), options, providers=["CPUExecutionProvider"])  # writes the file
+        quantize_static(
+            str(plain),
+            str(quantised),
+            _Reader(calibration),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            reduce_range=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            op_types_to_quantize=["Conv"],
+            calibrate_method=CalibrationMethod.MinMax,
+        )
+        model = onnx.load(str(quantised))
+    save_model(model, target)
+    return sum(node.op_type == "Conv" for node in model.graph.node)
 
 
 class _Reader:

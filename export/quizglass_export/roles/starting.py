@@ -35,7 +35,7 @@ def check_start(bundle: Bundle) -> None:
         for role, part in bundle.roles.filled():
             if isinstance(part, GeneratorPart):
                 check_generator(bundle, part)
-            elif not isinstance(part, ReaderPart):
+            elif not isinstance(part, ReaderPart) or part.detector is not None:
                 load_role(role, part, loading)
     except EngineFailed as error:
         raise ExportError(error.message) from error

@@ -231,7 +231,8 @@ def load_role(role: str, part: RolePart, loading: Loading) -> Any:
         case LinearDeciderPart():
             return LinearDecider(role, part)
         case ReaderPart():
-            return RapidOcrReader(loading.pool, part.gate)
+            detector = None if part.detector is None else loading.files.path(part.detector)
+            return RapidOcrReader(loading.pool, part.gate, detector=detector, threads=loading.how.threads)
     if (model := _BY_PART.get(type(part))) is None:
         raise BundleError(f"roles.{role}.kind: {part.kind!r} is not run in this process")
     return model(part, loading)

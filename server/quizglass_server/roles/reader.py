@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from importlib.util import find_spec
 from math import ceil
+from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
@@ -25,8 +26,8 @@ from quizglass.values import Region
 from quizglass_bundle.inputs.prompts import clean
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.session import import_onnxruntime
-from quizglass_server.errors import EngineFailed
+from quizglass_server.engines.onnx.session import cpu_session, import_onnxruntime
+from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.roles.shared.loading import RoleKey
 from quizglass_server.roles.shared.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
@@ -77,20 +78,26 @@ class RapidOcrReader:
 
     executor = "cpu"
 
-    def __init__(self, pool: EnginePool, least: float | None = None) -> None:
-        """Load the gate. Detector and recogniser are loaded when they are first wanted, by `loaded` or a picture.
+    def __init__(
+        self, pool: EnginePool, least: float | None = None, *, detector: Path | None = None, threads: int = 1
+    ) -> None:
+        """Load the gate and a bundle's detector. The package is loaded when first wanted, by `loaded` or a picture.
 
-        They take longest of all models to load, and most turns read nothing.
+        It takes longest of all models to load, and most turns read nothing.
 
         Args:
             pool: where they run.
             least: the probability of words from which a picture is read; None: as the gate was fitted.
+            detector: an ONNX file that finds lines in place of the package's; the recogniser remains the package's.
+            threads: of the detector and of the recogniser.
 
         Raises:
+            BundleError: the detector cannot be loaded, or is none.
             EngineFailed: rapidocr or onnxruntime is not installed.
         """
         _check_installed()
-        self._pool = pool
+        self._pool, self._threads = pool, threads
+        self._detector = None if detector is None else _line_detector(detector, threads)
         self._lock = Lock()
         self._gate = WordGate(least)
         self._scale = 1.0
@@ -145,7 +152,7 @@ class RapidOcrReader:
     def _loaded(self) -> Any:
         """Load detector and recogniser, and read a sign once, with a word on it, so that both are warm."""
         try:
-            ocr = _load()
+            ocr = _load(self._detector, self._threads)
             self._run(ocr, _sign(), None)
         except EngineFailed as error:
             logger.error("no words are read in pictures: %s", error.message)
@@ -175,15 +182,25 @@ class RapidOcrReader:
                 raise EngineFailed("the reader of printed words failed; see the server's log") from error
 
     def _prepared(self, bgr: RGB) -> NDArray[np.float32]:
-        """The detector's input, float32 [1, 3, H, W], -1 to 1: the package's own way takes ten times as long."""
-        import cv2
+        return detector_input(bgr, self._scale)
 
-        height, width = bgr.shape[:2]
-        size = tuple(max(_BLOCK, round(side * self._scale / _BLOCK) * _BLOCK) for side in (width, height))
-        values = cv2.resize(bgr, size).astype(np.float32)
-        values *= np.float32(1 / 127.5)
-        values -= np.float32(1)
-        return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
+
+def detector_input(bgr: RGB, scale: float) -> NDArray[np.float32]:
+    """What the detector is given of a picture: float32 [1, 3, H, W], -1 to 1. The package's own way takes ten times as
+    long.
+
+    Args:
+        bgr: the picture, blue first.
+        scale: of its sides, before they are rounded to multiples of the detector's block.
+    """
+    import cv2
+
+    height, width = bgr.shape[:2]
+    size = tuple(max(_BLOCK, round(side * scale / _BLOCK) * _BLOCK) for side in (width, height))
+    values = cv2.resize(bgr, size).astype(np.float32)
+    values *= np.float32(1 / 127.5)
+    values -= np.float32(1)
+    return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
 
 
 def window(pixels: RGB, part: Region, scale: float) -> tuple[slice, slice]:
@@ -235,22 +252,83 @@ def _check_installed() -> None:
         raise EngineFailed("rapidocr is not installed; in the clone: pip install '.[cpu]'")
 
 
-def _load() -> Any:
-    """The reader."""
+def package_model(settings: Mapping[str, Any]) -> Path:
+    """The file of a model that comes with the package, by what the package's settings say of it: its `Det` or `Rec`."""
+    import rapidocr
+    from rapidocr.inference_engine.base import FileInfo, InferSession
+
+    keys = ("engine_type", "ocr_version", "task_type", "lang_type", "model_type")
+    entry = InferSession.get_model_url(FileInfo(**{key: settings[key] for key in keys}))
+    return Path(rapidocr.__file__).parent / "models" / Path(entry["model_dir"]).name
+
+
+def package_detector() -> Path:
+    """The package's file of the model that finds lines. Raises EngineFailed where the package is not installed."""
+    _check_installed()
+    return package_model(_started().cfg.Det)
+
+
+def _line_detector(path: Path, threads: int) -> Any:
+    """A session of a bundle's detector. Raises BundleError where it is none."""
+    name, side = f"{path.parent.name}/{path.name}", _BLOCK
+    session = cpu_session(path, threads)
+    try:
+        inputs = {each.name: np.zeros((1, 3, side, side), np.float32) for each in session.get_inputs()}
+        shapes = [np.shape(each) for each in session.run(None, inputs)]
+    except Exception as error:
+        raise BundleError(f"{name}: takes no pictures: {error}; export it again") from error
+    if shapes != [(1, 1, side, side)]:
+        raise BundleError(f"{name}: gives {shapes} of a picture of {side} x {side}, no map of it; export it again")
+    return session
+
+
+class _Settings(dict[str, Any]):
+    """The package's settings of a model, with a session, which its own kind of mapping does not hold."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+def _load(detector: Any, threads: int) -> Any:
+    """The package's reader, whose models run in sessions of ours: its own let waiting threads spin, which takes cores
+    from the other engines, and return their memory after every run.
+
+    Args:
+        detector: a session of another detector than the package's; None: that one.
+        threads: of each session that is opened here.
+
+    Raises:
+        EngineFailed: the package or one of its models cannot be loaded.
+    """
+    try:
+        ocr = _started()
+        from rapidocr.ch_ppocr_det import TextDetector
+        from rapidocr.ch_ppocr_rec import TextRecognizer
+
+        finds, reads = (_Settings(ocr.cfg[key]) for key in ("Det", "Rec"))
+        finds["session"] = cpu_session(package_model(finds), threads) if detector is None else detector
+        reads["session"] = cpu_session(package_model(reads), threads)
+        ocr.text_det, ocr.text_rec = TextDetector(finds), TextRecognizer(reads)
+    except EngineFailed:
+        raise
+    except Exception as error:
+        raise EngineFailed(f"rapidocr cannot be started: {error}") from error
+    return ocr
+
+
+def _started() -> Any:
+    """The package's object, which has loaded no model yet."""
     try:
         import cv2
         from rapidocr import RapidOCR
     except ImportError as error:
         raise EngineFailed(f"rapidocr cannot be imported: {error}") from error
-    # One thread: the package's sessions let waiting threads spin, which takes cores from the other engines.
     cv2.setNumThreads(1)
     settings = {
         "Global.log_level": "error",
         "Global.use_cls": False,
         "Det.limit_type": "max",
         "Det.limit_side_len": LARGE_SIDE,
-        "EngineConfig.onnxruntime.intra_op_num_threads": 1,
-        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
     }
     try:
         return RapidOCR(params=settings)

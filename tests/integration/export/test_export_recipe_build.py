@@ -23,6 +23,7 @@ from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.directory import fresh_directory
 from quizglass_export.recipe.read import read_recipe
+from quizglass_server.roles.reader import package_detector
 from tests.support.bundles.small_build import RECIPE, run, write_recipe
 from tests.support.bundles.tiny_checkpoints import image_model
 
@@ -70,6 +71,28 @@ def test_a_build_checks_first_keeps_finished_steps_and_goes_on_with_them(recipe:
     assert report["bundle"]["digest"] == bundle.digest
     assert report["roles"]["text_encoder"]["bytes"] > 0
     assert "| image_encoder | fp32 |" in (out.parent / "bundle.report.md").read_text()
+
+
+def test_a_readers_detector_is_made_compared_and_shown(tmp_path: Path, capsys: Output) -> None:
+    recipe, out = tmp_path / "bundle.toml", tmp_path / "bundle"
+    head = RECIPE.partition("[roles.")[0]
+    recipe.write_text(f'{head}[roles.reader]\ngate = 0.3\nprecision = "int8"\n')
+    assert run("build", "--recipe", recipe, "--out", out) == 0
+    bundle = Bundle.load(out)
+    reader = bundle.roles.reader
+    assert reader is not None
+    assert (reader.gate, reader.detector) == (0.3, "reader/detector.onnx")
+    (source,) = bundle.manifest.provenance["sources"].values()
+    assert source == sha256(package_detector().read_bytes()).hexdigest()
+    report = json.loads((tmp_path / "bundle.report.json").read_text())
+    assert [check["role"] for check in report["checks"]] == ["reader"]
+    assert report["roles"]["reader"]["float32_latency_ms"] > 0
+    assert " in fp32)" in (tmp_path / "bundle.report.md").read_text()
+    capsys.readouterr()
+    assert run("inspect", out, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)["roles"]["reader"]
+    assert shown["precision"] == "int8 (static)"
+    assert shown["bytes"] == bundle.manifest.files["reader/detector.onnx"].bytes
 
 
 def test_an_interrupted_build_without_a_work_directory_leaves_nothing(recipe: Path, tmp_path: Path) -> None:

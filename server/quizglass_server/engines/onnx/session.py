@@ -251,6 +251,20 @@ def _opened(
     return session, confirm(how.provider, wanted, session.get_providers(), name)
 
 
+def cpu_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    """A model on the CPU, for a package that runs its session by itself.
+
+    Raises:
+        BundleError: the file cannot be loaded.
+        EngineFailed: onnxruntime is not installed.
+    """
+    ort = import_onnxruntime()
+    try:
+        return ort.InferenceSession(str(path), _session_options(ort, threads), providers=[NAMES["cpu"]])
+    except Exception as error:
+        raise BundleError(f"{path.parent.name}/{path.name}: ONNX Runtime cannot load it: {error}") from error
+
+
 @cache
 def _preload(ort: Any) -> None:
     """Load CUDA and cuDNN from the packages that the extra `gpu` brings, once: the linker does not look there."""

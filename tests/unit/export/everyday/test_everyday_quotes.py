@@ -81,6 +81,9 @@ async def test_it_is_written_without_pytorch_and_its_answers_are_quotes(
     }
     compared = json.loads((tmp_path / "parity.json").read_text())["checks"]
     assert "smallest cosine to float32" in [check["measure"] for check in compared]
+    assert "lines read as with float32" in [check["measure"] for check in compared]
+    assert bundle.roles.reader is not None
+    assert bundle.roles.reader.detector in bundle.manifest.files
     models = await load_models(bundle, EngineOptions())
     try:
         assert models[TEXTS] is not None

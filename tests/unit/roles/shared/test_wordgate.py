@@ -134,7 +134,7 @@ async def test_a_reader_whose_models_cannot_be_loaded_says_so_when_it_is_asked(
 async def test_models_that_read_words_are_loaded_once_and_when_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[str] = []
 
-    def load() -> None:
+    def load(*_: object) -> None:
         loads.append("begun")
         raise EngineFailed("broken")
 
