@@ -283,10 +283,11 @@ def _line_detector(path: Path, threads: int) -> Any:
 
 
 class _Settings(dict[str, Any]):
-    """The package's settings of a model, with a session, which its own kind of mapping does not hold."""
+    """The package's settings of a model, with a session, which its own kind of mapping does not hold. What it does not
+    say, such as the font for drawings, is None."""
 
     def __getattr__(self, name: str) -> Any:
-        return self[name]
+        return self.get(name)
 
 
 def _load(detector: Any, threads: int) -> Any:
