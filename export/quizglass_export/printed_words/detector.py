@@ -1,8 +1,8 @@
 """The detector of lines of words that comes with the RapidOCR package, in static INT8, and how it reads beside it.
 
 Of its operators the convolutions take nearly all the time, and they alone are quantised: with ranges found on drawn
-signs and pictures of the build, and weights of seven bits, since products of eight-bit ones overflow on processors
-without VNNI.
+signs, and weights of seven bits, since products of eight-bit ones overflow on processors without VNNI. A recipe's
+samples show no words and have no part in it, so that every bundle has the same detector.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from quizglass_server.errors import EngineFailed
 from quizglass_server.roles.reader import RapidOcrReader, detector_input, package_detector
 from quizglass_server.roles.shared.wordgate import searched_side
 
-_DRAWN, _GIVEN = 16, 4
-"""Signs that ranges are found on, and most pictures of the build beside them. Of 170 photographs more lines were read
-alike with ranges of small signs than with those of large ones, and than with those of photographs."""
+_DRAWN = 16
+"""Signs that ranges are found on. Of 170 photographs more lines were read alike with ranges of small signs than with
+those of larger ones, and than with those of photographs."""
 _HELD, _TIMED = 18, 6
 """Signs that are read to compare, and how many of them the detectors are timed on."""
 _CALIBRATION, _COMPARISON = 7, 8
@@ -44,20 +44,18 @@ def source_file() -> Path:
         raise ExportError(f"roles.reader: {error.message}") from error
 
 
-def write_detector(source: Path, target: Path, pictures: Sequence[RGB] = ()) -> dict[str, Any]:
+def write_detector(source: Path, target: Path) -> dict[str, Any]:
     """Write the detector in INT8.
 
     Args:
         source: the detector in float32.
         target: file to write.
-        pictures: further ones that ranges are found on; the first few count.
 
     Returns:
         Notes for the report: precision, bytes before, convolutions changed, calibration samples, and median
         milliseconds of finding the lines of a sign, in INT8 and in float32.
     """
-    drawn = [sign.picture for sign in signs(_DRAWN, _CALIBRATION, CUT_OUTS)]
-    given = [*drawn, *pictures[:_GIVEN]]
+    given = [sign.picture for sign in signs(_DRAWN, _CALIBRATION, CUT_OUTS)]
     name = cpu_session(source, 1).get_inputs()[0].name
     products = to_int8_convolutions(source, target, ({name: _input(picture)} for picture in given))
     quick, whole = _milliseconds((target, source))

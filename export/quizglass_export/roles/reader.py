@@ -51,10 +51,9 @@ def prepare(job: RoleJob, spec: Reader) -> None:
 
 
 def export(job: RoleJob, spec: Reader) -> Exported:
-    """Make the detector in INT8, with ranges found on drawn signs and the first pictures of the samples."""
+    """Make the detector in INT8."""
     part = ReaderPart(engine=spec.engine, kind="reader", gate=spec.gate, detector=FILE)
-    pictures = [sample.picture for sample in job.samples]
-    return Exported(part, write_detector(onnx_source(job).model, job.path(FILE), pictures))
+    return Exported(part, write_detector(onnx_source(job).model, job.path(FILE)))
 
 
 def check(job: RoleJob, spec: Reader, part: ReaderPart) -> list[Check]:
