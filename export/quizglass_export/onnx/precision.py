@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-import onnx.version_converter
-from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from quizglass_export.errors import ExportError
@@ -25,12 +21,10 @@ from quizglass_export.graphs.card_operators import settle
 from quizglass_export.graphs.reads import names_read
 from quizglass_export.onnx.file import inferred, load_model, save_model
 from quizglass_export.onnx.products import name_of, split_gemms
+from quizglass_export.onnx.static_int8 import CalibrationInputs, Inputs, quiet
 
-Inputs = Mapping[str, NDArray[np.generic]]
 _CALIBRATED = 1 << 30
 """Most bytes of weights of a model that is calibrated, which is done in one file; protobuf allows 2 GiB."""
-_RAISED = 17
-"""Version of ONNX's operators that older models are raised to before they are quantised."""
 _LARGEST = 1e4
 """In float16: more is cut to it, since masks are added to scores, and a sum beyond 65504 would be infinite."""
 
@@ -77,7 +71,7 @@ def fuse_encoder(path: Path, kind: str) -> None:
 
     options = FusionOptions(kind)
     options.enable_embed_layer_norm = False  # takes int32 ids, and one sum for three
-    with _quiet(), contextlib.redirect_stdout(io.StringIO()):
+    with quiet(), contextlib.redirect_stdout(io.StringIO()):
         model = optimize_model(str(path), kind, optimization_options=options, opt_level=0, use_gpu=True).model
     save_model(model, path)
 
@@ -125,13 +119,13 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
         node.name = name_of(node)
         if node.op_type == "MatMul" and node.input[1] in own:
             names.append(node.name)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder, quiet():
         plain = Path(folder) / "plain.onnx"
         onnx.save(model, str(plain))
         quantize_static(
             str(plain),
             str(Path(folder) / "int8.onnx"),
-            _Reader(calibration),
+            CalibrationInputs(calibration),
             quant_format=QuantFormat.QDQ,
             per_channel=True,
             reduce_range=True,
@@ -143,66 +137,6 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
         )
         save_model(onnx.load(str(Path(folder) / "int8.onnx")), target)
     return len(names)
-
-
-def to_int8_convolutions(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
-    """Static INT8 convolutions (QDQ form) of a model of earlier operators than ONNX's 13. Returns how many.
-
-    Weights have a scale for each output channel and seven bits, as those of `to_int8`.
-    """
-    import onnxruntime
-    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
-
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
-        raised, plain, quantised = (Path(folder) / f"{name}.onnx" for name in ("raised", "plain", "int8"))
-        # Scales for each channel came with 13.
-        onnx.save(onnx.version_converter.convert_version(onnx.load(str(source)), _RAISED), str(raised))
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        options.optimized_model_filepath = str(plain)
-        options.log_severity_level = 3
-        onnxruntime.InferenceSession(str(raised), options, providers=["CPUExecutionProvider"])  # writes the file
-        quantize_static(
-            str(plain),
-            str(quantised),
-            _Reader(calibration),
-            quant_format=QuantFormat.QDQ,
-            per_channel=True,
-            reduce_range=True,
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-            op_types_to_quantize=["Conv"],
-            calibrate_method=CalibrationMethod.MinMax,
-        )
-        model = onnx.load(str(quantised))
-    save_model(model, target)
-    return sum(node.op_type == "Conv" for node in model.graph.node)
-
-
-class _Reader:
-    """Calibration inputs one by one, as ONNX Runtime asks for them."""
-
-    def __init__(self, inputs: Iterable[Inputs]) -> None:
-        self._inputs: Iterator[Inputs] = iter(inputs)
-
-    def get_next(self) -> dict[str, Any] | None:
-        """The next inputs, or None."""
-        found = next(self._inputs, None)
-        return None if found is None else dict(found)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (dict(each) for each in self._inputs)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without ONNX Runtime's advice to preprocess, which is for graphs with shapes that these do not have."""
-    level = logging.getLogger().level
-    logging.getLogger().setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logging.getLogger().setLevel(level)
 
 
 def _size(model: onnx.ModelProto) -> int:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from quizglass_bundle.inputs.resizing import RGB
 from quizglass_export.checks import Check, share
 from quizglass_export.errors import ExportError
-from quizglass_export.onnx.precision import to_int8_convolutions
+from quizglass_export.onnx.static_int8 import to_int8_convolutions
 from quizglass_export.printed_words.signs import CUT_OUTS, signs
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import cpu_session

@@ -16,7 +16,6 @@ from quizglass_export.checkpoints.source import OnnxSource
 from quizglass_export.checks import Acceptance, Check
 from quizglass_export.errors import ExportError
 from quizglass_export.printed_words.detector import check_detector, source_file, write_detector
-from quizglass_export.roles.ready.onnx_files import onnx_source
 from quizglass_export.roles.shared.entry import Entry
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 
@@ -53,7 +52,7 @@ def prepare(job: RoleJob, spec: Reader) -> None:
 def export(job: RoleJob, spec: Reader) -> Exported:
     """Make the detector in INT8."""
     part = ReaderPart(engine=spec.engine, kind="reader", gate=spec.gate, detector=FILE)
-    return Exported(part, write_detector(onnx_source(job).model, job.path(FILE)))
+    return Exported(part, write_detector(source_file(), job.path(FILE)))
 
 
 def check(job: RoleJob, spec: Reader, part: ReaderPart) -> list[Check]:

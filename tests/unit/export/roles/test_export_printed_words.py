@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, save_model
 
 from quizglass_export.bundles.onnx_graph import summarise
-from quizglass_export.onnx.precision import Inputs, to_int8_convolutions
+from quizglass_export.onnx.static_int8 import Inputs, to_int8_convolutions
 from quizglass_export.printed_words.detector import check_detector, source_file, write_detector
 from quizglass_export.printed_words.signs import signs
 
