@@ -22,7 +22,15 @@ from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
 from quizglass_server.steps.language.naming import is_about_another
 from quizglass_server.steps.language.pronouns import may_point
-from quizglass_server.steps.language.wording import shares_name, shares_part, stands_in, words
+from quizglass_server.steps.language.wording import (
+    bare,
+    proper_names,
+    shares_name,
+    shares_part,
+    shares_proper_name,
+    stands_in,
+    words,
+)
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import shortened, texts
 
@@ -52,7 +60,9 @@ class NoteSentence:
     score: float = 0.0
     """How well it answers, 0 to 1."""
     heading: str = ""
-    """What it stands under, besides the title of its evidence."""
+    """What it stands under, besides the title of its evidence, as far as it is weighed with that."""
+    section: str = ""
+    """The nearest heading that it stands under, where that is not the title of its evidence."""
 
     @property
     def titled(self) -> str:
@@ -68,13 +78,56 @@ def asks_in_words(question: str) -> bool:
 
 def sentences_of(evidence: Sequence[Evidence]) -> list[NoteSentence]:
     """The sentences of pieces of evidence, each once, in order; at most `MOST_SENTENCES`."""
-    found: dict[tuple[str, str], NoteSentence] = {}
+    found: dict[tuple[str, str, str], NoteSentence] = {}
     for item in evidence:
         heading, said = _parted(item)
+        section = _section(heading)
         for place, text in enumerate(_split(said)):
-            sentence = NoteSentence(item, text, place, heading="" if place else heading)
-            found.setdefault((item.entry_id, text), sentence)
+            sentence = NoteSentence(item, text, place, heading="" if place else heading, section=section)
+            found.setdefault((item.entry_id, section, text), sentence)
     return list(found.values())[:MOST_SENTENCES]
+
+
+def of_sections(found: Sequence[NoteSentence], question: str) -> list[NoteSentence]:
+    """Sentences that may answer, by the headings that they stand under in notes about several things.
+
+    Where a question names a section as its note does ("When was Henrik born?" of "## Henrik" in a note on contacts), no
+    other section of that note answers, and each sentence of this one is weighed with its heading: beyond the first it
+    does not say whom it is about.
+    """
+    names = {(each.evidence.entry_id, each.section) for each in found if names_section(question, each.evidence)}
+    entries = {entry for entry, _ in names}
+    meant = [
+        each
+        for each in found
+        if each.evidence.entry_id not in entries or (each.evidence.entry_id, each.section) in names
+    ]
+    return [
+        replace(each, heading=each.heading or each.section) if each.evidence.entry_id in entries else each
+        for each in meant
+    ]
+
+
+def names_section(question: str, item: Evidence) -> bool:
+    """Whether a question has the name of a passage's section: all its words, and a proper name among them."""
+    section = _section(_parted(item)[0])
+    return shares_name(question, section) and shares_proper_name(question, section)
+
+
+def has_names(question: str, item: Evidence) -> bool:
+    """Whether a passage has all proper names of a question."""
+    return proper_names(question) <= {bare(word.key) for word in words(f"{item.title} {item.text}")}
+
+
+def with_sections(quoted: Sequence[NoteSentence], question: str) -> list[NoteSentence]:
+    """Quotes, behind the headings of their sections where these alone have what is asked for by its kind: "Who has our
+    key?" is answered by "Henrik: Has our key." """
+    return [
+        replace(each, text=f"{each.section}: {each.text}")
+        if each.section and not says_asked(question, each.text) and says_asked(question, f"of {each.section}")
+        else each
+        for each in quoted
+    ]
 
 
 def may_answer(title: str, question: str, tags: Sequence[str], *, pictured: bool, recognised: bool) -> bool:
@@ -101,12 +154,18 @@ def of_named(found: Sequence[Evidence], question: str) -> Sequence[Evidence]:
 def quotable(
     found: Sequence[Evidence], question: str, tags: Sequence[str], *, pictured: bool, recognised: bool
 ) -> Sequence[Evidence]:
-    """The passages found by text that may answer (`may_answer`); those of named entries alone if there are any.
+    """The passages found by text that may answer (`may_answer`), or stand under a heading that the question names;
+    those of named entries alone if there are any.
 
     Without a picture, passages of an entry that has nothing of the question's subject are left out: a sentence that
     would answer it of another thing scores as high.
     """
-    may = [item for item in found if may_answer(item.title, question, tags, pictured=pictured, recognised=recognised)]
+    may = [
+        item
+        for item in found
+        if may_answer(item.title, question, tags, pictured=pictured, recognised=recognised)
+        or names_section(question, item)
+    ]
     if not pictured:
         may = [item for item in may if shares_part(question, item.title) or not _of_another(item, found, question)]
     return of_named(may, question)
@@ -150,6 +209,11 @@ def _parted(item: Evidence) -> tuple[str, str]:
     if heading.rstrip().endswith(":") and _HAS_WORD.search(said):
         return heading.rstrip().removesuffix(":"), said
     return "", text
+
+
+def _section(headings: str) -> str:
+    """The nearest of the headings that a passage begins with."""
+    return headings.rpartition(": ")[2]
 
 
 def _split(text: str) -> Iterator[str]:

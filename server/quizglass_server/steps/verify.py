@@ -23,7 +23,7 @@ from quizglass_server.steps.language.entailing import entails, statements, turne
 from quizglass_server.steps.language.lexemes import meaning, regrouped
 from quizglass_server.steps.language.statements import Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, words
-from quizglass_server.steps.quoting import sentences_of
+from quizglass_server.steps.quoting import NoteSentence, sentences_of
 from quizglass_server.steps.read import asks_to_read
 from quizglass_server.steps.sources import FEW, Source, agrees, denies, numbers
 from quizglass_server.steps.step import Telling
@@ -158,18 +158,32 @@ def _quoted(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
     """Each sentence of a quote with its source; none where a word is of none.
 
     They are cut as they were for the quote: a row of a table ("part: socket; value: AM2") states no clause. The
-    title in front of the first one belongs to it.
+    title in front of the first one belongs to it, and so does the heading in front of any.
     """
     spoken, cited = words(answer), dict[int, Citation]()
-    for source in sources:
-        for sentence in sentences_of([source.item]):
-            text = sentence.text.removesuffix(";")  # as it ends an answer
-            start = answer.find(text)
-            begin = 0 if answer[: max(start, 0)] == f"{source.item.title}: " else start
-            within = [word for word in spoken if begin <= word.start and word.end <= start + len(text)]
-            if start >= 0 and within and not any(word.start in cited for word in within):
-                cited |= dict.fromkeys((word.start for word in within), _cited(source, begin, start + _unstopped(text)))
+    every = [(source, sentence) for source in sources for sentence in sentences_of([source.item])]
+    for source, sentence in sorted(every, key=lambda each: -len(each[1].text)):  # one may stand in a longer one
+        text = sentence.text.removesuffix(";")  # as it ends an answer
+        start = _whole_words(text, answer)
+        begin = _behind_its_heading(answer, start, sentence)
+        within = [word for word in spoken if begin <= word.start and word.end <= start + len(text)]
+        if start >= 0 and within and not any(word.start in cited for word in within):
+            cited |= dict.fromkeys((word.start for word in within), _cited(source, begin, start + _unstopped(text)))
     return tuple(dict.fromkeys(cited[at] for at in sorted(cited))) if len(cited) == len(spoken) else ()
+
+
+def _whole_words(text: str, answer: str) -> int:
+    """Where a sentence stands in an answer, not within longer words; -1: nowhere."""
+    match = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", answer)
+    return -1 if match is None else match.start()
+
+
+def _behind_its_heading(answer: str, start: int, sentence: NoteSentence) -> int:
+    """Where a quote begins: with the title in front of the answer, or the heading of its section in front of it."""
+    if answer[: max(start, 0)] == f"{sentence.evidence.title}: ":
+        return 0
+    heading = f"{sentence.section}: "
+    return start - len(heading) if sentence.section and answer.endswith(heading, 0, max(start, 0)) else start
 
 
 def _disputes(

@@ -331,6 +331,30 @@ async def test_a_proper_name_of_a_title_leaves_other_entries_out() -> None:
     assert {who: "Jovana" in done(events).answer for who, events in asked.items()} == {"Amira's": False, "the": True}
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("When was Amira born?", "Born on 9 March."),
+        ("When was Henrik born?", "Born on 2 May."),
+        ("When was Noor born?", "I don't know"),
+        ("Who keeps bees?", "Henrik: Keeps bees."),
+        ("When does Emil see Henrik?", "Henrik sees Emil on Friday."),
+    ],
+)
+async def test_the_section_that_a_question_names_answers_and_no_other_of_its_note(question: str, told: str) -> None:
+    world = World(quote_accept=0.7, rerank_accept=0.5, answers=Answers.QUOTE)
+    contacts = Entry("contacts", "Contacts", source="notes")
+    sections = ("Amira:\nA friend. Born on 9 March.", "Henrik:\nNeighbour. Born on 2 May. Keeps bees.", "Noor:\nSings.")
+    world.knowledge.chunks = [ChunkHit(contacts, f"Contacts: {section}", 0.9) for section in sections]
+    daily = Entry("daily", "Monday", source="notes")
+    world.knowledge.chunks.append(ChunkHit(daily, "Henrik sees Emil on Friday.", 0.9))
+    kept = {"Contacts: Contacts: Henrik:": 0.6, "Contacts: Keeps bees.": 0.9} if "bees" in question else {}
+    kept |= {"Emil on Friday": 0.95} if "Emil" in question else {}
+    world.models.scores = {"Contacts: Amira: Born": 0.9, "Contacts: Henrik: Born": 0.9, **kept}
+    events = await world.ask(turn(question, shown=False), "quote")
+    assert (done(events).answer or "I don't know") == told
+
+
 class _Reading:
     """A reranker that knows which words of a sentence answer which words of a question."""
 

@@ -14,9 +14,11 @@ from quizglass_server.steps.quoting import (
     joined,
     may_answer,
     of_named,
+    of_sections,
     quotable,
     raised,
     sentences_of,
+    with_sections,
 )
 
 
@@ -240,3 +242,51 @@ def test_a_question_that_goes_on_is_answered_by_what_it_asks_and_not_by_what_was
     assert going_on(together, [0.6, 0.2, 0.3], "For how much?", found, 0.5) == [0.9, 0.0, 0.0]
     assert going_on(together, alone, "For how much?", found, 0.5) == alone
     assert going_on(together, [], "And where?", found, 0.5) == together
+
+
+_CONTACTS = (
+    "Contacts: Amira:\nSister-in-law. Phone 0341 555 0142.",
+    "Contacts: Henrik:\nNeighbour. Phone 0176 555 8821. Has our spare key.",
+)
+
+
+def contacts() -> list[Evidence]:
+    return [note(text, "Contacts", "contacts") for text in _CONTACTS]
+
+
+def test_a_section_that_the_question_names_answers_alone_under_its_heading() -> None:
+    meant = of_sections(sentences_of(contacts()), "What's Henrik's phone number?")
+    assert [sentence.titled for sentence in meant] == [
+        "Contacts: Henrik: Neighbour.",
+        "Contacts: Henrik: Phone 0176 555 8821.",
+        "Contacts: Henrik: Has our spare key.",
+    ]
+
+
+def test_other_notes_and_questions_that_name_no_section_stay_as_they_are() -> None:
+    other = note("Lent to Henrik.", "Binoculars", "binoculars")
+    found = sentences_of([*contacts(), other])
+    assert of_sections(found, "Who has our spare key?") == found
+    assert of_sections(found, "What does Henrik have?")[-1].titled == "Binoculars: Lent to Henrik."
+
+
+def test_the_same_sentence_in_two_sections_is_two() -> None:
+    evidence = [note(f"Contacts: {name}:\nNeighbour. Retired.", "Contacts", "contacts") for name in ("Amira", "Henrik")]
+    assert [(each.section, each.text) for each in sentences_of(evidence)] == [
+        ("Amira", "Neighbour."),
+        ("Amira", "Retired."),
+        ("Henrik", "Neighbour."),
+        ("Henrik", "Retired."),
+    ]
+
+
+def test_a_quote_is_told_with_its_heading_where_that_has_what_is_asked() -> None:
+    key = next(each for each in sentences_of(contacts()) if "key" in each.text)
+    assert joined(with_sections([key], "Who has our spare key?")) == "Henrik: Has our spare key."
+    assert joined(with_sections([key], "Do we have a spare key?")) == "Has our spare key."
+
+
+def test_a_section_that_the_question_names_answers_beside_a_picture_of_something_else() -> None:
+    found = contacts()
+    assert quotable(found, "When was Amira born?", (), pictured=True, recognised=True) == found[:1]
+    assert quotable(found, "When was this made?", (), pictured=True, recognised=True) == []

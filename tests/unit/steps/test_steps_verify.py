@@ -547,3 +547,22 @@ def test_a_quoted_row_of_a_table_is_supported_by_the_passage_that_it_is_cut_from
 def test_a_quote_that_no_passage_has_is_unsupported(answer: str) -> None:
     found = [Evidence("1", Origin.TEXT_SEARCH, "pc", "Old PC", "Old PC: part: socket; value: AM2", used=True)]
     assert verify(answer, found, quoted=True).outcome is VerdictOutcome.UNSUPPORTED
+
+
+def test_a_line_that_another_line_repeats_is_cited_as_a_whole() -> None:
+    text = (
+        "network: Mar\nguest network: Marina, password bienvenue\nrouter: in the hall\nmy router: at http://fritz.box"
+    )
+    note = Evidence(id="1", origin=Origin.TEXT_SEARCH, entry_id="wifi", title="Wifi", text=text, used=True)
+    answer = "guest network: Marina, password bienvenue; my router: at http://fritz.box"
+    citations = verify(answer, [note], quoted=True).citations
+    assert [answer[each.start : each.end] for each in citations] == answer.split("; ")
+
+
+def test_a_quote_with_the_heading_of_its_section_is_supported_as_a_whole() -> None:
+    text = "Contacts: Henrik:\nNeighbour. Has our spare key."
+    note = Evidence(id="1", origin=Origin.TEXT_SEARCH, entry_id="c", title="Contacts", text=text, used=True)
+    support = verify("Henrik: Has our spare key.", [note], question="Who has our key?", quoted=True)
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    assert [(each.start, each.end) for each in support.citations] == [(0, 25)]
+    assert verify("Amira: Has our spare key.", [note], quoted=True).outcome is VerdictOutcome.UNSUPPORTED

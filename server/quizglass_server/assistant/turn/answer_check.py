@@ -34,14 +34,18 @@ from quizglass_server.steps.quoting import (
     compare,
     compare_each,
     going_on,
+    has_names,
     in_order,
     joined,
+    names_section,
+    of_sections,
     quotable,
     raised,
     rested_on,
     sentences_of,
     weigh,
     weigh_each,
+    with_sections,
 )
 from quizglass_server.steps.read import has_word, may_ask_for_words, words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
@@ -166,7 +170,8 @@ class AnswerCheck:
     ) -> Sequence[NoteSentence] | None:
         """Those that answer the question, or the piece of printed words that does better; None where there is no
         time."""
-        found, question = sentences_of(self._of_named(evidence)), self._turn.question
+        question = self._turn.question
+        found = of_sections(sentences_of(self._of_named(evidence)), question)
         if not (found or pieces) or not asks_in_words(question):
             return ()
         weighed = await self._weighed(question, [*found, *pieces])
@@ -178,7 +183,7 @@ class AnswerCheck:
         read = best_piece(question, pieces, weighed[len(found) :])
         if read is not None and read.score >= max([accept, *scores]):
             return [quoted_piece(read)]
-        return chosen(found, scores, accept)
+        return with_sections(chosen(found, scores, accept), question)
 
     def _quoted(self, quoted: Sequence[NoteSentence]) -> Draft:
         """Sentences as a draft, and what they are of as evidence that was used; empty of none."""
@@ -193,15 +198,23 @@ class AnswerCheck:
     def _of_named(self, evidence: Sequence[Evidence]) -> Sequence[Evidence]:
         """Passages to quote from; where nothing is recognised and the question names entries that a text search found,
         or has a proper name of theirs ("Amira's teacher"), those of these entries alone, which as a whole may be too
-        unlike an answer to be shown."""
+        unlike an answer to be shown. So are the passages under a heading that it names; where these have not all of
+        its names, others may answer as well."""
         everything, question = self._journal.evidence, self._turn.question
-        if not evidence or any(item.used and item.origin is Origin.IMAGE_SEARCH for item in everything):
+        if any(item.used and item.origin is Origin.IMAGE_SEARCH for item in everything):
             return evidence
+        if not evidence and (self._turn.picture is not None or may_point(question)):
+            return evidence  # nothing that was found is about what is seen, or was spoken of
         found = [item for item in everything if item.origin is Origin.TEXT_SEARCH]
         named = [item for item in found if shares_name(question, item.title)]
-        named = named or [item for item in found if shares_proper_name(question, item.title)]
-        entries = {item.entry_id for item in named}
-        return [item for item in evidence if item.entry_id in entries] or named or evidence
+        if named:
+            return _among(evidence, named) or named
+        named = [item for item in found if shares_proper_name(question, item.title)]
+        sections = [item for item in found if names_section(question, item)]
+        if not named and not any(has_names(question, item) for item in sections):
+            return [*evidence, *(item for item in sections if item not in evidence)]
+        among = _among(evidence, [*named, *sections]) or named
+        return [*among, *(item for item in sections if item not in among)]
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what models say of its support: the verifier, and whether what it rests on answers at all."""
@@ -302,6 +315,12 @@ class AnswerCheck:
         matched = evidence_odds(self._turn.question, used, evidence, tuning)
         asked = shown_with, values, tuning, draft.p_min, matched
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
+
+
+def _among(evidence: Sequence[Evidence], named: Sequence[Evidence]) -> list[Evidence]:
+    """The passages of the same entries."""
+    entries = {item.entry_id for item in named}
+    return [item for item in evidence if item.entry_id in entries]
 
 
 def _likeliest(

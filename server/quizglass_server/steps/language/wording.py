@@ -77,29 +77,35 @@ def mentions(text: str, name: str) -> bool:
 def shares_name(text: str, title: str) -> bool:
     """Whether a text has all words of a title that say what it is: those of more than three letters, else all.
 
-    A plural counts as its singular.
+    A plural counts as its singular, and in the text "Henrik's" as "Henrik".
     """
     telling = _telling(title)
-    return bool(telling) and telling <= {_singular(word.key) for word in words(text)}
+    return bool(telling) and telling <= _said(text)
 
 
 def shares_part(text: str, title: str) -> bool:
     """Whether a text has any of the words that `shares_name` wants all of."""
-    return not _telling(title).isdisjoint(_singular(word.key) for word in words(text))
+    return not _telling(title).isdisjoint(_said(text))
 
 
 def shares_proper_name(text: str, title: str) -> bool:
     """Whether a title has a name of a text: a word with a capital that does not begin it, with or without "'s"."""
-    return not proper_names(text).isdisjoint(_bare(word.key) for word in words(title))
+    return not proper_names(text).isdisjoint(bare(word.key) for word in words(title))
 
 
 def proper_names(text: str) -> set[str]:
     """The names of a text, a sentence: words with a capital that do not begin it, without "'s" and titles of people."""
-    return {_bare(word.key) for word in words(text)[1:] if word.named and word.key[0].isalpha()} - _TITLES_OF_PEOPLE
+    return {bare(word.key) for word in words(text)[1:] if word.named and word.key[0].isalpha()} - _TITLES_OF_PEOPLE
 
 
-def _bare(word: str) -> str:
+def bare(word: str) -> str:
+    """A word without "'s"."""
     return word.removesuffix("'s").removesuffix("s'")
+
+
+def _said(text: str) -> set[str]:
+    """Words of a text as those of a title are compared with them."""
+    return {_singular(each) for word in words(text) for each in (word.key, bare(word.key))}
 
 
 def _telling(title: str) -> set[str]:
