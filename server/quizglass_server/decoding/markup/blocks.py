@@ -1,7 +1,8 @@
 """Markdown and HTML as blocks of plain text under their headings.
 
 HTML is read by selectolax (Lexbor, which parses as browsers do); Markdown becomes HTML first, by markdown-it-py
-(CommonMark with tables). What is not content, such as scripts, styles and navigation, is left out.
+(CommonMark with tables, words struck out and the marks of programs for notes). What is not content, such as scripts,
+styles, navigation and what was struck out, is left out.
 
 What comes out is bounded, whatever the markup: nested tables or headings repeat no text without an end. How long it
 takes is not bounded here: `converter.py` runs what is long elsewhere and ends it.
@@ -19,12 +20,14 @@ from itertools import groupby
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from quizglass.note_marks import read_note_marks
+
 FORMATS = ("markdown", "html")
 """Formats that have a structure."""
 
 _LEFT_OUT = """
     script, style, noscript, template, nav, aside, svg, math, iframe, button, select, textarea, datalist, label,
-    header, footer
+    header, footer, s, strike, del
 """
 _OF_ARTICLES = ("article", "main", "section")  # whose headers and footers are content, as those of a site are not
 _BLOCK_TAGS = """
@@ -41,7 +44,7 @@ _CLOSED_BY_THE_NEXT = """
     area base br col dd dt embed hr img input li link meta option p param source tbody td tfoot th thead tr track wbr
 """
 _NEVER_DEEP = frozenset(_CLOSED_BY_THE_NEXT.split())
-_MARKDOWN = MarkdownIt("commonmark").enable("table")
+_MARKDOWN = read_note_marks(MarkdownIt("commonmark").enable(["table", "strikethrough"]))
 _ITEMS = "; "  # between the cells of a row, and the items of a list within one
 _BEGIN_ITEM = ("first item", "item")
 _APART = {"text": "", "line": "\n"} | dict.fromkeys(_BEGIN_ITEM, "\n- ")  # what stands before a part of a paragraph
@@ -51,6 +54,12 @@ _LONGEST_COLUMN = 100  # characters of a column's name, which is repeated in eve
 _MOST_HEADS = 3  # rows of columns' names above each other
 _WIDEST, _MOST_REACHING = 50, 100  # columns of one cell, and of all cells of a table that reach into the next row
 _MOST_REPEATED = 200_000  # characters of a table's cells that are there again in the rows below
+_OF_A_PAIR = 2  # columns
+_SAYING_NOTHING = """
+    answer attribute data description detail details entry fact facts field info information item key label name note
+    notes property question spec specification thing title value what
+"""
+_SAY_NOTHING = frozenset(_SAYING_NOTHING.split())  # as the names of both columns
 _NUMBER = re.compile(r"\s*\+?(\d{1,5})")
 _MOST_BLOCKS = 5_000  # a block is a chunk at least
 _MOST_CHARACTERS = 1_000_000  # of all blocks: five times the longest text of an entry
@@ -349,7 +358,8 @@ def _number(cell: LexborNode, name: str) -> int:
 def _rows(table: LexborNode, depth: int) -> Iterator[str]:
     """Rows as "column: value" where the first of several is one of headings: a row too, if no other names them all.
 
-    Below headings of groups of columns the next row's are joined to theirs: "group: column: value".
+    Of two columns "What" and "Value" a row is "price: 48 €". Below headings of groups of columns the next row's are
+    joined to theirs: "group: column: value".
     """
     rows = table.css("tr")
     grid, height = _Grid(depth), _height_of_heads(rows)
@@ -359,6 +369,9 @@ def _rows(table: LexborNode, depth: int) -> Iterator[str]:
         yield from (head.text for head in heads if len(head.text) > _LONGEST_COLUMN and _is_above(head, below))
         heads = _joined_heads(heads, below)
     whole = [head.text for head in heads]
+    if _pairs(whole):
+        yield from (": ".join(cell.text for cell in grid.row(row) if cell.text) for row in rows[height:])
+        return
     columns = {column: at for at, head in enumerate(heads) for column in head.columns}
     unsaid = {at for at, name in enumerate(whole) if name}
     for row in rows[height:]:
@@ -372,6 +385,11 @@ def _rows(table: LexborNode, depth: int) -> Iterator[str]:
         yield _ITEMS.join(said)
     if unsaid:
         yield _ITEMS.join(filter(None, whole))
+
+
+def _pairs(heads: list[str]) -> bool:
+    """Whether each row of a table names a thing and says its value, which the names of its columns do not add to."""
+    return len(heads) == _OF_A_PAIR and all(not head or head.casefold() in _SAY_NOTHING for head in heads)
 
 
 def _height_of_heads(rows: list[LexborNode]) -> int:

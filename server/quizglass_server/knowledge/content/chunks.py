@@ -10,9 +10,9 @@ from quizglass_server.decoding.markup.blocks import Block, blocks
 from quizglass_server.domain.sentence_ends import cut
 from quizglass_server.knowledge.content.lines import unwrapped
 
-CHUNKING = "chunks-7"
-"""Version of the rules below and of `decoding/markup/blocks.py`; part of the space of chunk vectors, so that others'
-chunks are cut anew.
+CHUNKING = "chunks-8"
+"""Version of the rules below, of `decoding/markup/blocks.py` and of the marks that it reads; part of the space of chunk
+vectors, so that others' chunks are cut anew.
 """
 
 MAX_TOKENS = 120

@@ -16,7 +16,7 @@ from quizglass_client.names.titles import title_of
 def laid_out(folder: Path, *names: str) -> list[tuple[str, list[str]]]:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"")
+        (folder / name).touch()
 
     def of(path: Path) -> str:
         return path.relative_to(folder).as_posix()
@@ -244,3 +244,74 @@ def test_every_picture_is_in_one_album_and_every_text_has_one(names: set[str], g
             assert {album.document for album in found} - {None} == texts
         assert len({album.path for album in found}) == len(found)
         assert guess or not any(album.doubt for album in found)
+
+
+def written(folder: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_a_picture_goes_with_the_note_that_shows_it(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        {
+            "Home/Kettle.md": "# Kettle\n\n![[IMG_2041.jpg|300]]\n",
+            "Home/Violin.md": "![on the sofa](../attachments/IMG%202043.jpg)",
+            "Home/Pan.md": "![](<attachments/pan from above.jpg>) `![[IMG_2045.jpg]]`",
+            "Home/Bin.html": '<p>the bin</p><img src="../attachments/IMG_2044.jpg">',
+        },
+    )
+    pictures = [f"attachments/{name}.jpg" for name in ("IMG_2041", "IMG 2043", "pan from above", "IMG_2044")]
+    assert laid_out(tmp_path, *pictures) == [
+        ("Home/Bin.html", ["attachments/IMG_2044.jpg"]),
+        ("Home/Kettle.md", ["attachments/IMG_2041.jpg"]),
+        ("Home/Pan.md", ["attachments/pan from above.jpg"]),
+        ("Home/Violin.md", ["attachments/IMG 2043.jpg"]),
+    ]
+
+
+def test_of_several_notes_that_show_a_picture_it_goes_with_the_one_about_it(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        {
+            "2025-11-24.md": "Cleaned it. ![[IMG_2041.jpg]]",
+            "All things.md": "![[IMG_2041.jpg]] ![[IMG_2042.jpg]]",
+            "Kettle.md": "![[IMG_2041.jpg]]\n\n![[gone.jpg]]",
+        },
+    )
+    assert laid_out(tmp_path, "a/IMG_2041.jpg", "a/IMG_2042.jpg") == [
+        ("2025-11-24.md", []),
+        ("All things.md", ["a/IMG_2042.jpg"]),
+        ("Kettle.md", ["a/IMG_2041.jpg"]),
+    ]
+    report = ImportReport()
+    albums(tmp_path, report)
+    assert [(note.name, note.message) for note in report.notes] == [
+        ("Kettle.md", "has IMG_2041.jpg, which All things.md and 2025-11-24.md show too"),
+        ("Kettle.md", "shows gone.jpg, which is not in the folder"),
+    ]
+    assert report.complete
+
+
+def test_a_name_is_enough_and_the_nearest_of_the_same_name_is_meant(tmp_path: Path) -> None:
+    written(tmp_path, {"a/Kettle.md": "![[front.jpg]]", "b/Pan.md": "![[front.jpg]]", "Lid.md": "![[deep/Front.jpg]]"})
+    assert laid_out(tmp_path, "a/front.jpg", "b/front.jpg", "c/deep/front.jpg") == [
+        ("Lid.md", ["c/deep/front.jpg"]),
+        ("a/Kettle.md", ["a/front.jpg"]),
+        ("b/Pan.md", ["b/front.jpg"]),
+    ]
+
+
+def test_the_name_of_a_picture_counts_before_a_note_that_shows_it(tmp_path: Path) -> None:
+    written(tmp_path, {"zoo.md": "![[koala.jpg]] ![[panda.jpg]]", "koala.md": "Grey."})
+    assert laid_out(tmp_path, "koala.jpg", "panda.jpg") == [("koala.md", ["koala.jpg"]), ("zoo.md", ["panda.jpg"])]
+
+
+def test_a_note_by_itself_has_the_pictures_that_it_shows_from_its_folder(tmp_path: Path) -> None:
+    written(tmp_path / "Home", {"Kettle.md": "![[IMG_2041.jpg]] ![](../IMG_2042.jpg)", "Pan.md": "A pan."})
+    laid_out(tmp_path, "Home/attachments/IMG_2041.jpg", "IMG_2042.jpg")
+    report = ImportReport()
+    album = album_of(tmp_path / "Home/Kettle.md", report)
+    assert album.pictures == (tmp_path / "Home/attachments/IMG_2041.jpg",)
+    assert [note.message for note in report.notes] == ["shows ../IMG_2042.jpg, which is not in the folder"]

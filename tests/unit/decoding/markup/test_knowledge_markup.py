@@ -45,6 +45,30 @@ def test_markdown_by_headings() -> None:
     ]
 
 
+def test_marks_of_programs_for_notes_are_no_words() -> None:
+    note = """![[IMG_2041.jpg|300]]
+Bought at [[Shops#Conrad|Conrad]], receipt in the [[Blue box]]. ~~39 €~~ 45 € #kitchen
+
+> [!warning] Seal
+> Replace it ==every two years==. ^seal
+
+- [x] clean the lid
+- [ ] order a seal %%in May%%
+"""
+    assert blocks(note, "markdown") == [
+        Block((), "Bought at Conrad, receipt in the Blue box. 45 €"),
+        Block((), "Seal: Replace it every two years."),
+        Block((), "- done: clean the lid\n- to do: order a seal"),
+    ]
+
+
+@pytest.mark.parametrize("heads", ["| What | Value |", "| Item | Details |", "| | |"])
+def test_a_table_of_names_and_values_reads_like_labelled_lines(heads: str) -> None:
+    table = f"{heads}\n|---|---|\n| made by | Bürgel |\n| price | 48 € |\n"
+    assert blocks(table, "markdown") == [Block((), "made by: Bürgel"), Block((), "price: 48 €")]
+    assert blocks(table.replace(heads, "| Part | Price |"), "markdown")[1] == Block((), "Part: price; Price: 48 €")
+
+
 def test_html_without_what_is_no_content() -> None:
     page = """<html><head><title>T</title><style>p {}</style></head><body><nav>Home</nav><header>Site</header>
         <main><h1>Top <i>thing</i></h1>Loose text<p>One &amp; two<br>three</p><script>alert(1)</script>

@@ -9,6 +9,7 @@ from pathlib import Path
 from quizglass_client.cli.imports.entries import MOST_PICTURES
 from quizglass_client.cli.imports.folder_tree import FolderTree, folder_tree
 from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.cli.imports.shown import Shown, shown_in
 from quizglass_client.names.cameras import is_of_a_camera, is_of_many_things
 from quizglass_client.names.kinds import bare_name, same_name
 from quizglass_client.names.titles import NUMBERED, is_index
@@ -39,7 +40,8 @@ def albums(folder: Path, report: ImportReport | None = None, *, guess: bool = Tr
 
     A picture goes with the document of its folder that has its name, with a number behind it or none ("koala.jpg",
     "koala 2.jpg" and "koala.md"); with the document beside its folder that has the folder's name ("koala/" and
-    "koala.md"); else, where a camera named it, with the only document of its folder. Those in a folder that a browser
+    "koala.md"); else with one that shows it, wherever that lies ("![[IMG_2041.jpg]]"); else, where a camera named it,
+    with the only document of its folder. Those in a folder that a browser
     saved beside a page go with the page. Any other goes with the picture without a text of which the same is true
     ("koala 2.jpg" and "koala/" with "koala.jpg"); where a camera named it, with those of its folder below this one,
     which has a name; else it stands alone. Names are the same in whatever case, and however their accents are written.
@@ -69,7 +71,11 @@ def album_of(document: Path, report: ImportReport, *, guess: bool = True) -> Alb
     """
     folder, whole = document.parent, ImportReport()
     tree = folder_tree(folder, whole, only=bare_name(document))
-    of_folder = _Matching(folder, tree, whole, guess).albums()
+    matching = _Matching(folder, tree, whole, guess)
+    if document in matching.shown.missing:  # shown from a folder of another name
+        whole = ImportReport()
+        matching = _Matching(folder, folder_tree(folder, whole), whole, guess)
+    of_folder = matching.albums()
     found = next((album for album in of_folder if album.document == document), Album(document))
     for note in whole.notes:
         if note.name == document.name:
@@ -87,6 +93,7 @@ class _Matching:
 
     def __init__(self, folder: Path, tree: FolderTree, report: ImportReport, guess: bool = True) -> None:
         self._folder, self._tree, self._report, self._guess = folder, tree, report, guess
+        self.shown: Shown = shown_in(folder, tree)
         self._documents = _by_name(tree.documents)
         self._in_folder: dict[Path, list[Path]] = {}
         for document in tree.documents:
@@ -98,7 +105,8 @@ class _Matching:
         by_camera: dict[Path, list[Path]] = {}
         loose: list[Path] = []
         for picture in self._tree.pictures:
-            if (owner := _named_for(picture, self._documents)) is not None:
+            owner = _named_for(picture, self._documents) or self.shown.owners.get(picture)
+            if owner is not None:
                 owned[owner].append(picture)
             elif (text := self._only_text(picture)) is not None:
                 by_camera.setdefault(text, []).append(picture)
@@ -113,8 +121,21 @@ class _Matching:
             told = f"took {_names(taken)}, {_BY_CAMERA}: it is the only text of their folder"
             self._report.noted(self._name(document), told)
         doubts = doubts if self._guess else {}
+        self._tell_shown(owned)
         found = [Album(text, self._chosen(text, shown), doubt=doubts.get(text, "")) for text, shown in owned.items()]
         return sorted([*found, *self._without_text(loose)], key=lambda album: album.path)
+
+    def _tell_shown(self, owned: Mapping[Path, Sequence[Path]]) -> None:
+        """Name the pictures that several documents show, and those that are not there."""
+        for document, pictures in owned.items():
+            for picture in pictures:
+                if others := [other for other in self.shown.others.get(picture, ()) if other != document]:
+                    too = listed([self._name(other) for other in others])
+                    verb = "show" if len(others) > 1 else "shows"
+                    self._report.noted(self._name(document), f"has {picture.name}, which {too} {verb} too")
+        for document, names in self.shown.missing.items():
+            is_not = "are not" if len(names) > 1 else "is not"
+            self._report.noted(self._name(document), f"shows {listed(names)}, which {is_not} in the folder")
 
     def _only_text(self, picture: Path) -> Path | None:
         """The only document of the folder of a picture that a camera named."""
@@ -164,9 +185,15 @@ class _Matching:
         return Album(None, self._chosen(folder, pictures), folder, doubt)
 
     def _chosen(self, document: Path, pictures: Sequence[Path]) -> tuple[Path, ...]:
-        """The picture of the same name first, then by name, shorter names first: 2 before 10; those of a page last."""
+        """The picture of the same name first, then by name, shorter names first: 2 before 10; behind them those that it
+        shows, in its order; those of a page last."""
         own = same_name(bare_name(document))
-        by_name = sorted(pictures, key=lambda path: (same_name(bare_name(path)) != own, len(path.stem), path))
+        shown = {picture: at for at, picture in enumerate(self.shown.owners, 1) if picture.parent != document.parent}
+
+        def place(path: Path) -> tuple[bool, int, int, Path]:
+            return same_name(bare_name(path)) != own, shown.get(path, 0), len(path.stem), path
+
+        by_name = sorted(pictures, key=place)
         if left := by_name[MOST_PICTURES:]:
             few = (
                 f"has {len(by_name)} pictures, of which an entry takes {MOST_PICTURES}; these are left: {_names(left)}"

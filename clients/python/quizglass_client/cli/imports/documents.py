@@ -15,6 +15,7 @@ from quizglass_client.cli.imports.encodings import decoded
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.cli.imports.shown import LARGEST
 from quizglass_client.cli.imports.texts.front_matter import front_matter
 from quizglass_client.cli.imports.texts.html_pages import declared_encoding, outline
 from quizglass_client.cli.imports.texts.titles import first_words, title_of_markup
@@ -25,7 +26,6 @@ from quizglass_client.names.titles import title_of, title_of_name
 from quizglass_client.types import Entry
 
 _NOT_OF_AN_ID = re.compile(r"[^A-Za-z0-9._:/-]+")
-_LARGEST = 4 << 20  # bytes; a text of 200,000 characters has a fifth of that at most
 _LONGEST_TITLE, _LONGEST_SOURCE, _LONGEST_ID, _DIGEST = 200, 500, 200, 12
 _LONGEST_KEY, _LONGEST_VALUE, _MOST_FACTS = 60, 500, 200
 
@@ -83,11 +83,12 @@ def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> E
             return _made(album, name, title_of_name(album.folder.name), pictures, report)
         if not is_named(album.path) and not (alone and is_of_no_thing(album.path.stem)):
             add = shlex.join(("quizglass", "knowledge", "add", str(album.path)))
-            advice = f'rename it, put what it shows into {relative.stem}.md beside it, or {add} "WHAT IT IS"'
+            beside = f"put what it shows into {relative.stem}.md beside it"
+            advice = f'rename it, show it in a note, {beside}, or {add} "WHAT IT IS"'
             raise ValueError(f"a camera or a program gave it this name; {advice}")
         return _made(album, name, title_of(album.path), pictures, report)
     text_format = FORMATS[album.document.suffix.lower()]
-    raw = read_file(within.file(relative), _LARGEST)
+    raw = read_file(within.file(relative), LARGEST)
     text, guess = decoded(raw, declared_encoding(raw) if text_format == "html" else "")
     if guess:
         report.guessed(name, guess)

@@ -19,11 +19,12 @@ LEAD = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Two entries that look alike to the server, by title, with the scores that each of them got."""
+    """Two entries that look alike to the server, by title, or by id too where both have the same."""
 
     one: str
     other: str
     own_score: float
+    """What the first one got."""
     other_score: float
 
     def __str__(self) -> str:
@@ -43,7 +44,8 @@ def alike(client: Client, entries: Sequence[Entry], advance: Callable[[], None])
         others = [(title, id_, score) for id_, title, score in hits if id_ != entry.id]
         if others and others[0][2] > own - LEAD:
             title, id_, score = others[0]
-            pairs.setdefault(frozenset((entry.id, id_)), Alike(entry.title, title, own, score))
+            names = (entry.title, title) if entry.title != title else (f"{title} ({entry.id})", f"{title} ({id_})")
+            pairs.setdefault(frozenset((entry.id, id_)), Alike(*names, own, score))
         advance()
     return list(pairs.values())
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 
+from quizglass.note_marks import read_note_marks
 from quizglass_client.cli.imports.texts.html_pages import Heading, outline
 from quizglass_client.names.titles import first_sentence
 
-_MARKDOWN = MarkdownIt("commonmark")
+_MARKDOWN = read_note_marks(MarkdownIt("commonmark"))
 _AT_FIRST, _AT_MOST = 2_000, 20_000
 """Characters of Markdown in which a title is looked for; most have it at the beginning."""
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1*")
