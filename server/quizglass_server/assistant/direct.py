@@ -16,6 +16,7 @@ from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.intents import Intent
 from quizglass_server.steps.language.wording import shares_name, shares_part, starts_with, words
 from quizglass_server.steps.quoting import LONGEST_ANSWER, beginning_of
+from quizglass_server.steps.read import asks_for_gist, asks_to_read_out
 
 REPLIES = {
     Intent.GREETING: "Hello! Ask me about what you see.",
@@ -53,6 +54,9 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
     """
     if intent not in _FROM_ENTRY or (intent in _SEEN and tools.sees_pictures):
         return None
+    question = tools.start().question
+    if not tools.sees_pictures and (draft := await _of_words(question, tools)).text:
+        return tools.tell(draft)
     by_name = intent is Intent.OVERVIEW and not tools.pictured
     tools.fixed(Plan.TEXT if by_name else Plan.IMAGE)
     seen = await (_named(tools) if by_name else tools.search_image())
@@ -67,6 +71,15 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
             Draft(f"It may be {_with_article(tags[0])}.", finish=FinishReason.COMPLETE, kind=AnswerKind.GUESSED)
         )
     return tools.refuse(Draft(finish=FinishReason.COMPLETE), AbstainReason.NO_EVIDENCE)
+
+
+async def _of_words(question: str, tools: Tools) -> Draft:
+    """What is printed in the picture, where that is asked for ("What's on the screen?", "Summarise the letter"); empty
+    where it is not, or nothing is printed."""
+    if not (tools.pictured and (asks_to_read_out(question) or asks_for_gist(question))):
+        return Draft()
+    tools.fixed(Plan.NONE)
+    return await tools.read_out()
 
 
 async def _named(tools: Tools) -> list[Evidence]:

@@ -11,6 +11,7 @@ from quizglass_server.roles.domain_router import DomainRouter
 from quizglass_server.roles.reader import Reader
 from quizglass_server.roles.tagger import Tagger
 from quizglass_server.steps.language.appearance import asks_looks
+from quizglass_server.steps.language.intents import bare
 from quizglass_server.steps.language.phrases import asks_by_its_names
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts, weighed
@@ -28,8 +29,8 @@ _READING = re.compile(
 
 
 _WRITTEN = re.compile(
-    r"\b(?:price|prices|cost|costs|how much|pay|paid|fare|discount|sale"
-    r"|opens?|opening|closes?|closing|hours|until when|timetable|depart\w*|arriv\w*|delayed"
+    r"\b(?:price|prices|priced|cost|costs|cheap\w*|expensive|dearest|pric(?:ier|iest)|how much|pay|paid|fare|discount"
+    r"|sale|opens?|opening|closes?|closing|hours|until when|timetable|depart\w*|arriv\w*|delayed"
     r"|phone|telephone|number plate|licen[sc]e plate|plate|e-?mail|website|web site|url|address|code|password"
     r"|brand|author|titles?|published|publisher|newspaper|headline|chapter|page"
     r"|platform|gate|stop|station|street|road|exit|route|line|bus|tram|flight|destination|direction|directions|way to"
@@ -40,18 +41,47 @@ _WRITTEN = re.compile(
     re.IGNORECASE,
 )
 """What is asked about that tends to stand on signs, labels, screens, spines and papers."""
-_PRINTED = r"""(?:it|this|that|(?:the|this|that)(?:\ \w+)?\ (?:
-    sign|label|sticker|poster|notice|board|page|screen|display|paper|sheet|plate|plaque|box|packet|package|pack|bag
-    |bottle|can|tin|jar|cover|card|leaflet|receipt|ticket|banner|inscription|text|writing|words))"""
-_THERE = rf"(?:\ (?:here|there|(?:on|in)\ {_PRINTED}))?"
+_OWNERS = r"(?:the|this|that|these|those|my|our|his|her|its|their|all the|all of the|the whole)"
+_WORDS = r"(?:text|words?|writing|letters|lettering|wording|inscription)"
+_NO_WHOLE = (
+    r"(?:prices?|costs?|dates?|names?|titles?|headlines?|headings?|numbers?|totals?|sums?|ingredients?|address|times?"
+    r"|lines?|amounts?|doses?|dosage|hours?|notes?|sizes?|codes?|clock|book|temperature|weight|levels?"
+    r"|back|bottom|underside|reverse|inside|lid|latin|greek)"
+)
+"""Parts of what stands there, each of which a line may say; places that are not seen, and no short texts."""
+_JOINS = r"(?:on|in|at|of|for|from|about|above|under|with|without|next|between)"
+_NAMED = (
+    rf"(?:the (?:front|back|side|top|rest|whole) of )?{_OWNERS} "
+    rf"(?:(?!{_JOINS}\b)[\w'-]+ ){{0,3}}?(?!{_NO_WHOLE}\b)[\w'-]+"
+)
+_ANY = rf"(?:it|this|that|these|those|{_NAMED})"
+_SURFACE = (
+    r"(?:signs?|signpost|labels?|stickers?|posters?|notices?|(?:[a-z]*|notice |menu )board|pages?|screens?"
+    r"|display|monitor|plaque|menu|list|leaflet|flyer|brochure|letter|receipt|bill|ticket|banner|timetable|schedule|tag"
+    r"|envelope|packaging|paper|form|invoice)"
+)
+"""What is there to have words on it: of others, "What's on the table?" asks for no words."""
+_AT = rf"(?: (?:here|there|(?:on|in|at|above|under|over) {_ANY}))?"
+_ALOUD = r"(?: (?:out|aloud|loud|me|us|to me|to us|for us|it|slowly|now|in full|completely))*"
 _READ_OUT = re.compile(
-    rf"""(?:(?:please|can\ you|could\ you|hey)[,\ ]+)*(?:
-    what\ (?:does|do)\ {_PRINTED}\ (?:say|read)
-    |what(?:['’]s|\ is)\ (?:written|printed){_THERE}
-    |what\ (?:are\ the\ words|words\ are){_THERE}
-    |read\ (?:me\ )?{_PRINTED}
-    )(?:\ (?:out|aloud|loud|here|there|to\ me|for\ me))*[,\ ]*(?:please)?\ *[.?!]*""",
-    re.IGNORECASE | re.VERBOSE,
+    rf"what (?:does|do|is) (?!you\b){_ANY} (?:say(?:ing)?|read|state|tell me|tell us){_AT}"
+    rf"|what {_ANY} (?:says?|reads?){_AT}"
+    rf"|what (?:does|do) {_OWNERS} (?:[\w-]+ ){{0,2}}{_SURFACE} show"
+    rf"|what is (?:written|printed|engraved|(?:all )?the {_WORDS}){_AT}"
+    rf"|what (?:are the {_WORDS}|do the {_WORDS} say){_AT}|what {_WORDS} (?:is|are|do you see){_AT}"
+    rf"|what is on {_OWNERS} (?:[\w-]+ ){{0,2}}{_SURFACE}"
+    rf"|(?:is|are) there (?:any |some )?(?:text|words|writing)(?: written| printed)?{_AT}"
+    rf"|read{_ALOUD}(?: (?:it|this|that|everything|all|all of (?:it|this|that)|{_NAMED}"
+    rf"|what {_ANY} says?|what is (?:written|printed|on (?:it|{_OWNERS} (?:[\w-]+ )?{_SURFACE}))))?{_AT}{_ALOUD}"
+)
+"""Of a question without the politeness around it (`bare`)."""
+_TEXT = (
+    rf"{_OWNERS} (?:[\w-]+ ){{0,2}}(?:letter|page|text|article|leaflet|flyer|e-?mail|message|notice|document|paper|form"
+    r"|sign|poster|brochure|invoice)s?"
+)
+_GIST = re.compile(
+    rf"what (?:is|are) {_TEXT} (?:all )?about|summari[sz]e {_TEXT}"
+    rf"|(?:what is |give me )?(?:the |a )?(?:short |quick |brief )?(?:gist|summary|main point|subject) of {_TEXT}"
 )
 
 
@@ -68,12 +98,17 @@ def words_may_tell(question: str) -> bool:
 
 def asks_to_read(question: str) -> bool:
     """Whether a question is about words in the picture, so that they are to be looked for whatever a gate says."""
-    return _READING.search(question) is not None
+    return _READING.search(question) is not None or asks_to_read_out(question)
 
 
 def asks_to_read_out(question: str) -> bool:
     """Whether a question wants the words in the picture themselves, and nothing that they say: "What does it say?"."""
-    return _READ_OUT.fullmatch(question.strip()) is not None
+    return _READ_OUT.fullmatch(bare(question)) is not None
+
+
+def asks_for_gist(question: str) -> bool:
+    """Whether a question wants to know what a text is about as a whole: "What is this letter about?"."""
+    return _GIST.fullmatch(bare(question)) is not None
 
 
 def are_few(words: str) -> bool:

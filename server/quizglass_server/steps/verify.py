@@ -134,7 +134,11 @@ def _read(answer: str, spoken: Sequence[Word], sources: Sequence[Source]) -> Cit
     """
     if not spoken or any(stands_in(spoken, source.words) for source in sources if not source.printed):
         return None
-    cited = _standing(spoken, [source for source in sources if source.printed])
+    printed = [source for source in sources if source.printed]
+    cited = _standing(spoken, printed)
+    parts = [part for part in map(words, answer.split(";")) if part]  # lines that stand apart are told with semicolons
+    if cited is None and all(_standing(part, printed) for part in parts):
+        cited = _cited(printed[0], 0, 0)
     return None if cited is None else _to_the_end(cited, answer)
 
 

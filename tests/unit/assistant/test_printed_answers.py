@@ -134,3 +134,57 @@ async def test_halves_that_two_pieces_answer_are_quoted_as_the_lines_from_the_fi
     assert "No flash photography Cloakroom on the lower floor" in answer
     assert answer.count("No flash photography") == 1
     assert (verdict.outcome, "unanswered" in verdict.notes) == (VerdictOutcome.SUPPORTED, False)
+
+
+MENU = [
+    "TRATTORIA LAGO",
+    "Mains",
+    "Gnocchi al burro 11.00",
+    "Trout with potatoes 16.80",
+    "Desserts",
+    "Tiramisu 5.20",
+    "Panna cotta 4.90",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the cheapest main?", "Gnocchi al burro 11.00"),
+        ("Is the trout cheaper than the tiramisu?", "Trout with potatoes 16.80; Tiramisu 5.20"),
+        ("What desserts do they have?", "Desserts: Tiramisu 5.20; Panna cotta 4.90"),
+        ("Read me the desserts", "Desserts: Tiramisu 5.20; Panna cotta 4.90"),
+        ("Read me the menu", " ".join(MENU)),
+    ],
+)
+@pytest.mark.parametrize("recognised", [True, False])
+async def test_lines_answer_together_and_are_cited_whole(question: str, answer: str, recognised: bool) -> None:
+    world = world_of(MENU, {"Panna cotta 4.90": 0.8})
+    if not recognised:
+        world.knowledge.entries.clear()
+    events = await world.ask(turn(question), "quote")
+    (verdict,) = of(Verdict, events)
+    assert (done(events).answer, verdict.outcome) == (answer, VerdictOutcome.SUPPORTED)
+    assert [(c.start, c.end, c.title) for c in done(events).citations] == [(0, len(answer), "Words in the picture")]
+
+
+async def test_a_heading_that_answers_best_is_told_with_what_is_below_it() -> None:
+    lines = [
+        "DOLOREX 400",
+        "Adults: 1 tablet every 6 hours",
+        "Warnings:",
+        "Do not drive",
+        "Storage:",
+        "Below 25 C, dry",
+    ]
+    events = await world_of(lines, {": Warnings:": 0.8}).ask(turn("What should I beware of?"), "quote")
+    (verdict,) = of(Verdict, events)
+    assert (done(events).answer, verdict.outcome) == ("Warnings: Do not drive", VerdictOutcome.SUPPORTED)
+
+
+@pytest.mark.parametrize("question", ["What is this letter about?", "Summarise the letter"])
+async def test_the_subject_says_what_a_letter_is_about(question: str) -> None:
+    world = world_of(["Northfield Water", "Subject: Meter replacement", "Dear Mr Holm,", "we will replace it."], {})
+    world.knowledge.entries.clear()
+    world.models.sees = False
+    assert done(await world.ask(turn(question), "quote")).answer == "Subject: Meter replacement"

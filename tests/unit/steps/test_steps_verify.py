@@ -488,6 +488,14 @@ def test_a_quote_of_words_in_the_picture_is_confirmed_by_them_and_cited_whole(an
     assert answer[citation.start : citation.end] == answer
 
 
+def test_lines_of_a_picture_that_are_told_apart_are_confirmed_if_each_stands_there() -> None:
+    answer = "Open 9 am - 8 pm; 12 €"
+    support = verify(answer, [COSTS, SIGN], question="When is it open and how much is it?", quoted=True)
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    assert [(each.evidence_id, each.start, each.end) for each in support.citations] == [("6", 0, len(answer))]
+    assert verify("No diving; 13 €", [SIGN], quoted=True).outcome is VerdictOutcome.UNCHECKED
+
+
 def test_a_quote_that_no_picture_has_is_not_confirmed() -> None:
     assert verify("Open 9 am - 6 pm", [SIGN], quoted=True).outcome is VerdictOutcome.UNCHECKED
     assert verify("Shut on Mondays", [COSTS, SIGN], quoted=True).outcome is VerdictOutcome.UNSUPPORTED

@@ -22,8 +22,9 @@ from quizglass_server.steps.decide import is_supported
 from quizglass_server.steps.language.asked_kind import halves
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.wording import shares_name, shares_proper_name
+from quizglass_server.steps.lookup.listed import lines_asked_for
 from quizglass_server.steps.lookup.matching import evidence_odds
-from quizglass_server.steps.lookup.printed import as_one_piece, best_piece, pieces_of, quoted_piece
+from quizglass_server.steps.lookup.printed import as_one_piece, best_piece, list_of, pieces_of, quoted_piece
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import (
@@ -116,6 +117,8 @@ class AnswerCheck:
             printed: whether lines of words in the picture are weighed beside them.
         """
         pieces, asked = await self._pieces() if printed else (), self._halves()
+        if pieces and (together := await self._together()):
+            return self._quoted(together)
         if len(asked) > 1:
             return await self._both(asked, evidence, pieces)
         quoted = await self._sentences(evidence, pieces)
@@ -146,12 +149,21 @@ class AnswerCheck:
             return draft
         return replace(draft, supported=False, notes={**draft.notes, "unanswered": " ".join(unanswered)})
 
-    def printed(self) -> Draft:
-        """The words that were read in the picture, as they are; empty where there are none."""
+    async def printed(self) -> Draft:
+        """The words that were read in the picture, as they are, or those of them that are asked for together; empty
+        where there are none."""
+        if together := await self._together():
+            return self._quoted(together)
         read = self._words_read()
         if read is None:
             return Draft(finish=FinishReason.COMPLETE)
         return Draft(read.text, finish=FinishReason.COMPLETE, shown=(read.id,), kind=AnswerKind.QUOTED)
+
+    async def _together(self) -> Sequence[NoteSentence]:
+        """Lines that answer together, as a list below a heading does."""
+        lines, read = await self._context.lines(), self._words_read()
+        parts = [] if read is None else lines_asked_for(self._turn.question, lines)
+        return [sentence for part in parts for sentence in list_of(read, lines, part)] if read is not None else []
 
     def _words_read(self) -> Evidence | None:
         return next((item for item in self._journal.evidence if item.origin is Origin.READ_TEXT), None)
@@ -182,7 +194,7 @@ class AnswerCheck:
             scores = going_on(scores, await self._sentence_scores(last, found) or [], last, found, accept)
         read = best_piece(question, pieces, weighed[len(found) :])
         if read is not None and read.score >= max([accept, *scores]):
-            return [quoted_piece(read)]
+            return quoted_piece(read, await self._context.lines())
         return with_sections(chosen(found, scores, accept), question)
 
     def _quoted(self, quoted: Sequence[NoteSentence]) -> Draft:
@@ -337,4 +349,4 @@ def _likeliest(
     read = best_piece(half, pieces, scores[len(found) :])
     if read is None or (said is not None and said.score > read.score):
         return said
-    return replace(quoted_piece(read), score=read.score)
+    return replace(quoted_piece(read)[0], score=read.score)

@@ -392,9 +392,9 @@ class Toolbox:
         return self._context.unread and bool(await self._context.read())
 
     async def read_out(self) -> Draft:
-        """The picture's printed words as the answer; empty where there are none, or nothing reads them."""
-        await self._context.read()
-        return self._check.printed()
+        """The picture's printed words as the answer, or the part of them that is asked for; empty where there are none,
+        or nothing reads them."""
+        return await self._check.printed()
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that were found by picture tell of a query; the generator is to be shown all of it."""

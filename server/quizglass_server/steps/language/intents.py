@@ -234,6 +234,16 @@ def intent_of(question: str) -> Intent:
     return Intent.FACT
 
 
+def bare(question: str) -> str:
+    """A question without the politeness around it, in small letters, without contractions and punctuation.
+
+    Empty for a long one, which asks for more than a short form says.
+    """
+    if len(question) > _LONGEST:
+        return ""
+    return _TAIL.sub("", _EMPHASIS.sub(r"\1", _LEAD.sub("", _plain(question), count=1)))
+
+
 def _talk_of(question: str) -> Intent | None:
     """What small talk a text is: as a whole, or piece by piece, by its last ("Okay, never mind")."""
     whole = _matching(_EXCLAIMED.sub("", _plain(question)), _TALKING)

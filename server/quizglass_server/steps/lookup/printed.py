@@ -17,6 +17,7 @@ from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.asked_kind import says_asked
 from quizglass_server.steps.language.intents import Intent, intent_of
+from quizglass_server.steps.lookup.listed import list_after
 from quizglass_server.steps.quoting import LONGEST_ANSWER, MOST_SENTENCES, NoteSentence, likelier
 from quizglass_server.steps.read import are_few, may_ask_for_words
 
@@ -104,9 +105,44 @@ def best_piece(question: str, pieces: Sequence[NoteSentence], scores: Sequence[f
     return max(raised, key=lambda piece: piece.score, default=None)
 
 
-def quoted_piece(piece: NoteSentence) -> NoteSentence:
-    """A piece as it is quoted: all of the words where they are few."""
-    return NoteSentence(piece.evidence, piece.evidence.text, 0) if are_few(piece.evidence.text) else piece
+def quoted_piece(piece: NoteSentence, lines: Sequence[str] = ()) -> list[NoteSentence]:
+    """A piece as it is quoted: all of the words where they are few, and with its list where it ends in a heading.
+
+    Args:
+        piece: one of `pieces_of`.
+        lines: those that it is of; none: it is quoted as it stands.
+    """
+    if are_few(piece.evidence.text):
+        return [NoteSentence(piece.evidence, piece.evidence.text, 0)]
+    stops = range(piece.place + 1, len(lines) + 1)
+    stop = next((at for at in stops if " ".join(lines[piece.place : at]) == piece.text), 0)
+    if stop and (below := list_after(lines, stop - 1)):
+        return [replace(piece, text=_opening(piece.text)), *lines_of(piece.evidence, lines, below)]
+    return [piece]
+
+
+def list_of(read: Evidence, lines: Sequence[str], part: range) -> list[NoteSentence]:
+    """Lines as sentences, the first of which names the others."""
+    first, *items = lines_of(read, lines, part)
+    return [replace(first, text=_opening(first.text)), *items] if items else [first]
+
+
+def lines_of(read: Evidence, lines: Sequence[str], part: range) -> list[NoteSentence]:
+    """Neighbouring lines as sentences, so that the items of a list are heard apart; those that go on in the next line
+    as one with that."""
+    said = list[NoteSentence]()
+    begin = part.start
+    for at in part:
+        goes_on = at + 1 < part.stop and (_OPEN_END.search(lines[at]) or lines[at + 1][:1].islower())
+        if not goes_on:
+            said.append(NoteSentence(read, " ".join(lines[begin : at + 1]), begin))
+            begin = at + 1
+    return said
+
+
+def _opening(text: str) -> str:
+    """A heading as it is read out: "Saturday:"."""
+    return text if text.endswith((":", ".", ",")) else f"{text}:"
 
 
 def as_one_piece(quoted: Sequence[NoteSentence]) -> list[NoteSentence]:

@@ -5,7 +5,7 @@ import pytest
 from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.lookup.printed import MOST_TOGETHER, best_piece, pieces_of, quoted_piece
-from quizglass_server.steps.quoting import MOST_SENTENCES
+from quizglass_server.steps.quoting import MOST_SENTENCES, joined
 from quizglass_server.steps.read import QUOTED_WHOLE
 
 MENU = ["Trattoria Sole", "Minestrone 6.50", "Gnocchi al burro 11.00", "Trout from the lake 16.80", "Tiramisu 5.20"]
@@ -76,8 +76,37 @@ def test_a_question_about_words_takes_a_likely_line_sooner() -> None:
 def test_few_words_are_quoted_whole_and_of_many_the_piece() -> None:
     short, long = ["Outside 17 C", "Inside 22 C"], MENU
     assert len(" ".join(short).split()) <= QUOTED_WHOLE < len(" ".join(long).split())
-    assert quoted_piece(pieces_of(read(short), short)[1]).text == "Outside 17 C Inside 22 C"
-    assert quoted_piece(pieces_of(read(long), long)[3]).text == "Trout from the lake 16.80"
+    assert joined(quoted_piece(pieces_of(read(short), short)[1], short)) == "Outside 17 C Inside 22 C"
+    assert joined(quoted_piece(pieces_of(read(long), long)[3], long)) == "Trout from the lake 16.80"
+
+
+def test_a_heading_is_quoted_with_its_list() -> None:
+    recipe = [
+        "Banana bread",
+        "Ingredients:",
+        "3 ripe bananas",
+        "200 g flour",
+        "80 g butter and",
+        "salt",
+        "Method:",
+        "Mash.",
+    ]
+    pieces = {piece.text: piece for piece in pieces_of(read(recipe), recipe)}
+    told = "Ingredients: 3 ripe bananas; 200 g flour; 80 g butter and salt"
+    assert joined(quoted_piece(pieces["Ingredients:"], recipe)) == told
+    assert joined(quoted_piece(pieces["Banana bread Ingredients:"], recipe)) == f"Banana bread {told}"
+    assert joined(quoted_piece(pieces["200 g flour"], recipe)) == "200 g flour", "no heading"
+    hours = [
+        "Line 14 to the harbour",
+        "Monday to Friday",
+        "07:10 07:40 08:10",
+        "Saturday",
+        "09:00 11:00",
+        "Sunday",
+        "no service",
+    ]
+    (saturday,) = (piece for piece in pieces_of(read(hours), hours) if piece.text == "Saturday")
+    assert joined(quoted_piece(saturday, hours)) == "Saturday: 09:00 11:00"
 
 
 def test_nothing_answers_where_nothing_was_read() -> None:
