@@ -28,8 +28,8 @@ from quizglass_server.roles.reader import RapidOcrReader, detector_input, packag
 from quizglass_server.roles.shared.wordgate import searched_side
 
 _DRAWN = 16
-"""Signs that ranges are found on. Of 170 photographs more lines were read alike with ranges of small signs than with
-those of larger ones, and than with those of photographs."""
+"""Signs that ranges are found on. Small ones take less time, and of 170 photographs no fewer lines were read alike than
+with ranges of larger ones or of photographs."""
 _HELD, _TIMED = 18, 6
 """Signs that are read to compare, and how many of them the detectors are timed on."""
 _CALIBRATION, _COMPARISON = 7, 8
