@@ -18,8 +18,10 @@ from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
+from quizglass_server.steps.language.wording import shares_part
 from quizglass_server.steps.lookup.alike import match_alike, rerank_by_appearance
 from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
@@ -37,6 +39,7 @@ from quizglass_server.steps.lookup.text_search import (
     with_passages,
     with_pictures,
 )
+from quizglass_server.steps.quoting import best_of, sentences_of, weigh
 
 CHEAP_S = 0.05
 """Seconds; an embedding that usually takes longer is not begun before it is requested."""
@@ -191,8 +194,24 @@ class Lookups:
         if not vectors:
             return []
         others = self._turn.other_than
-        found = await self._runner.run(search_pictures, vectors, self._pointing, tuning, others, squares=True)
-        return found or []
+        found = await self._runner.run(search_pictures, vectors, self._pointing, tuning, others, squares=True) or []
+        clear = len(found) > 1 and tuning.square_accept is not None
+        return await self._meant_first(found) if clear else found
+
+    async def _meant_first(self, hits: list[EntryHit]) -> list[EntryHit]:
+        """Things that stand in one picture, the one first that the question names, or whose own text answers it best.
+
+        Where that settles nothing they stay as they are.
+        """
+        question = self._pointing
+        named = [hit.entry.id for hit in hits if shares_part(question, hit.entry.title)]
+        least, reranker = self._tuning.quote_accept, self._resources.models[RERANKER]
+        if not named and least is not None and reranker is not None:
+            sentences = sentences_of(await self.own_texts(picture_evidence(hits, shown=0)))
+            scores = await self._runner.run(weigh, question, sentences) if sentences else None
+            best = best_of(question, sentences, scores) if scores else None
+            named = [best.evidence.entry_id] if best is not None and best.score >= least else []
+        return sorted(hits, key=lambda hit: hit.entry.id not in named)
 
     async def own(self, entries: Sequence[Evidence], query: str, limit: int) -> list[Evidence]:
         """What the generator is shown of the texts of entries; see `Tools.read_entries`."""

@@ -10,12 +10,12 @@ import pytest
 
 from quizglass.values import EvidenceFound, SkippedStep
 from quizglass_bundle.tuning import Views
-from quizglass_server.domain.entries import EntryHit
+from quizglass_server.domain.entries import ChunkHit, EntryHit
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.policies.tools import Tools
 from tests.support.scripted_policy import of
-from tests.support.turn_fakes import TAGRIN, VELMORA, World, done
+from tests.support.turn_fakes import TAGRIN, VELMORA, World, done, turn
 
 SQUARES = Views(squares=(0.5,))
 
@@ -120,3 +120,28 @@ async def test_the_only_entry_of_a_store_leads_before_no_other(ask: Any) -> None
 
 async def test_what_squares_show_counts_from_the_bundles_threshold_on(ask: Any) -> None:
     assert titles(await ask(busy(whole=0.4, square=0.45), look)) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "scores", "first"),
+    [
+        ("What is this?", {}, "Velmora"),
+        ("Where's the Tagrin from?", {}, "Tagrin"),
+        ("Who made this boat?", {"made by Orvex": 0.9}, "Tagrin"),
+        ("Who made this boat?", {"made by Orvex": 0.3}, "Velmora"),
+    ],
+    ids=["the likest", "the one that is named", "the one whose text answers", "none answers"],
+)
+async def test_of_several_things_in_view_the_one_is_meant_that(
+    question: str, scores: dict[str, float], first: str, ask: Any
+) -> None:
+    world = busy(whole=0.4, square=0.6, square_accept=0.7, quote_accept=0.7)
+    world.models.scores = scores
+
+    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        several = [[EntryHit(VELMORA, 0.8)], *([EntryHit(TAGRIN, 0.7)] for _ in vectors[1:])]
+        return several if len(vectors) > 1 else [[EntryHit(VELMORA, 0.4)]]
+
+    world.knowledge.search_views = search_views  # type: ignore[method-assign]
+    world.knowledge.chunks = [ChunkHit(entry, entry.caption, 0.9) for entry in (VELMORA, TAGRIN)]
+    assert titles(await ask(world, look, asked=turn(question)))[0] == first
