@@ -86,15 +86,17 @@ def learn(scorer: PairScorer, drawn: Drawn, plan: LearningPlan, tick: Callable[[
 
 
 def loss_of(scorer: PairScorer, batch: Sequence[QuestionCandidates]) -> Tensor:
-    """Mean over the questions of a batch: of their pairs, and of the choice among them and "none"."""
+    """Mean over the questions of a batch: of their pairs, and of the choice among them and "none".
+
+    What answers with more than is needed is right by itself, and still not chosen.
+    """
     logits = scorer.logits([(each.question, passage) for each in batch for passage in each.passages])
     right = torch.tensor([place in each.answers for each in batch for place in range(len(each.passages))])
     alone = functional.binary_cross_entropy_with_logits(logits, right.float())
-    counts = [len(each.passages) for each in batch]
     chosen = []
-    for own, answers in zip(torch.split(logits, counts), torch.split(right, counts), strict=True):
+    for own, each in zip(torch.split(logits, [len(each.passages) for each in batch]), batch, strict=True):
         none = own.new_zeros(1)
-        wanted = own[answers] if bool(answers.any()) else none
+        wanted = own[sorted(each.wanted)] if each.wanted else none
         chosen.append(torch.logsumexp(torch.cat((own, none)), 0) - torch.logsumexp(wanted, 0))
     return alone + torch.stack(chosen).mean()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 
 from quizglass.values import Origin
 from quizglass_lab.answering.notes import NoteQuestion, OwnNote
@@ -16,7 +18,7 @@ BESIDE = 6
 
 
 def sign_candidates(signs: Sequence[OwnNote]) -> list[QuestionCandidates]:
-    """Every question with all pieces of its sign; those answer that have all lines of an answer."""
+    """Every question with all pieces of its sign; those answer that have all lines of an answer, best the shortest."""
     return [_candidates(question, sign.sentences) for sign in signs for question in sign.questions]
 
 
@@ -33,15 +35,28 @@ def _drawn(question: NoteQuestion, lines: Sequence[str], rng: random.Random) -> 
     every = _candidates(question, lines)
     others = [place for place in range(len(every.passages)) if place not in every.answers]
     kept = sorted({*every.answers, *rng.sample(others, min(BESIDE, len(others)))})
-    answers = frozenset(place for place, of in enumerate(kept) if of in every.answers)
-    return QuestionCandidates(every.question, tuple(every.passages[place] for place in kept), answers)
+    places = {of: place for place, of in enumerate(kept)}
+    return replace(
+        every,
+        passages=tuple(every.passages[place] for place in kept),
+        answers=frozenset(places[of] for of in every.answers),
+        closest=frozenset(places[of] for of in every.closest),
+    )
 
 
 def _candidates(question: NoteQuestion, lines: Sequence[str]) -> QuestionCandidates:
     read = Evidence("", Origin.READ_TEXT, "", "", " ".join(lines))
-    answers = frozenset(
-        place
-        for place, part in enumerate(parts_of(lines))
-        if any(part.start <= run.start and run.stop <= part.stop for run in question.answers)
+    parts = parts_of(lines)
+    having = [[at for at, part in enumerate(parts) if _has(part, run)] for run in question.answers]
+    least = [min((len(parts[at]) for at in places), default=0) for places in having]
+    closest = (at for places, size in zip(having, least, strict=True) for at in places if len(parts[at]) == size)
+    return QuestionCandidates(
+        question.text,
+        tuple(piece.titled for piece in pieces_of(read, lines)),
+        frozenset(chain(*having)),
+        closest=frozenset(closest),
     )
-    return QuestionCandidates(question.text, tuple(piece.titled for piece in pieces_of(read, lines)), answers)
+
+
+def _has(part: range, run: range) -> bool:
+    return part.start <= run.start and run.stop <= part.stop

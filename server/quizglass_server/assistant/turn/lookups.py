@@ -23,10 +23,17 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.language.wording import shares_part
 from quizglass_server.steps.lookup.alike import match_alike, rerank_by_appearance
-from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
+from quizglass_server.steps.lookup.crop import Part, around_square, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
-from quizglass_server.steps.lookup.image_search import embed_views, in_turn, picture_evidence, search_pictures
+from quizglass_server.steps.lookup.image_search import (
+    SquareHits,
+    embed_views,
+    in_turn,
+    picture_evidence,
+    search_pictures,
+    search_squares,
+)
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
 from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
@@ -46,6 +53,8 @@ CHEAP_S = 0.05
 
 _Sought = tuple[str, tuple[str, ...]]
 """A question, and phrases in place of its own words."""
+_CLOSER = (0.28, 0.14)
+"""By which shares of its sides a square that nearly counts is moved, one after the other."""
 _BY_TEXT = search_texts.named("picture_by_text")
 OWN_TEXTS = 8
 """Of an entry that is quoted, how many passages are looked at: all of a note, of an article those that fit best."""
@@ -188,15 +197,27 @@ class Lookups:
         return await self._runner.run(search_pictures, sought.vectors, question, tuning, other_than, step)
 
     async def _in_squares(self, picture: Picture, tuning: Tuning) -> list[EntryHit]:
-        """What smaller squares show where the views show nothing known; nothing where the bundle has none tried."""
+        """What smaller squares show where the views show nothing known; nothing where the bundle has none tried.
+
+        Where none of them counts and one nearly does, those beside it are tried: it may have cut off part of a thing.
+        """
         squares = squares_of(self._pointing, picture, tuning.views.squares)
+        found = await self._by_squares(picture, squares, tuning)
+        for share in _CLOSER:
+            if found is None or not found.nearly:
+                break
+            beside = around_square(squares[found.likest], share)
+            closer = await self._by_squares(picture, beside, tuning)
+            if closer is not None and closer.led > found.led:
+                squares, found = beside, closer
+        hits = found.hits if found is not None else []
+        clear = len(hits) > 1 and tuning.square_accept is not None
+        return await self._meant_first(hits) if clear else hits
+
+    async def _by_squares(self, picture: Picture, squares: Sequence[Part], tuning: Tuning) -> SquareHits | None:
         vectors = await self._vectors_of(picture, squares) if squares else []
-        if not vectors:
-            return []
         others = self._turn.other_than
-        found = await self._runner.run(search_pictures, vectors, self._pointing, tuning, others, squares=True) or []
-        clear = len(found) > 1 and tuning.square_accept is not None
-        return await self._meant_first(found) if clear else found
+        return await self._runner.run(search_squares, vectors, self._pointing, tuning, others) if vectors else None
 
     async def _meant_first(self, hits: list[EntryHit]) -> list[EntryHit]:
         """Things that stand in one picture, the one first that the question names, or whose own text answers it best.

@@ -8,9 +8,10 @@ A picture may show several things, and a question is about one of them. So it is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
 from quizglass.values import Entry, Origin
 from quizglass_bundle.tuning import Tuning
@@ -27,6 +28,8 @@ from quizglass_server.steps.telling import passages, texts
 
 _LESS = 0.05
 """Cosine allowance for a square that is clearly most like one entry, against a whole view."""
+_NEARLY = 0.2
+"""How much less cosine and lead a square has that nearly counts. Moved a little, one of those gains up to 0.25."""
 
 
 class PictureIndex(Protocol):
@@ -64,21 +67,64 @@ async def search_pictures(
     tuning: Tuning,
     other_than: Sequence[str] = (),
     step: float = 0.0,
-    squares: bool = False,
 ) -> list[EntryHit]:
     """The entries nearest to any of the views, best first, without those under the threshold; see `fused`.
 
-    Views count that are clearly most like one entry (`view_accept`). So do squares (`square_accept`), which may be a
-    little less like it, and count for that entry alone.
+    Views count that are clearly most like one entry (`view_accept`).
     """
-    handed("knowledge", sum(vector.nbytes for vector in vectors))
-    by_view = await index.search_views(vectors, tuning.image_candidates)
-    if squares and tuning.square_accept is not None:
-        by_view = [hits[:1] for hits in by_view if hits and _led(hits) >= tuning.square_accept]
-        tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
-    elif not squares and tuning.view_accept is not None:
+    by_view = await _by_view(index, vectors, tuning)
+    if tuning.view_accept is not None:
         by_view = [hits for hits in by_view if hits and _led(hits) >= tuning.view_accept]
     return fused(by_view, question, tuning, other_than, step)
+
+
+@dataclass(frozen=True, slots=True)
+class SquareHits:
+    """What squares of a picture are like."""
+
+    hits: list[EntryHit]
+    """Entries that count, best first."""
+    likest: int
+    """Place of the square that is most clearly like one entry."""
+    led: float
+    """That entry's cosine and its lead before the next one, together."""
+    nearly: bool
+    """Whether nothing counts, and that square nearly does: a thing may be in it, and partly beside it."""
+
+
+def _told_squares(found: SquareHits | None, *args: Any) -> Telling:
+    return _told_hits(found.hits if found else None, *args)
+
+
+@step("image_search", role="knowledge", told=_told_squares)
+async def search_squares(
+    index: PictureIndex,
+    vectors: Sequence[Vector],
+    question: str,
+    tuning: Tuning,
+    other_than: Sequence[str] = (),
+) -> SquareHits:
+    """As `search_pictures`, by squares of a picture, of which there is at least one.
+
+    Squares count that are clearly most like one entry (`square_accept`). They may be a little less like it than views,
+    and count for that entry alone.
+    """
+    by_view = await _by_view(index, vectors, tuning)
+    led = [_led(hits) if hits else 0.0 for hits in by_view]
+    likest = max(range(len(led)), key=led.__getitem__)
+    if (least := tuning.square_accept) is None:
+        return SquareHits(fused(by_view, question, tuning, other_than), likest, led[likest], nearly=False)
+    near = by_view[likest][:1]
+    clear = [hits[:1] for hits, lead in zip(by_view, led, strict=True) if hits and lead >= least]
+    tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
+    found = fused(clear, question, tuning, other_than)
+    nearly = not found and led[likest] >= least - _NEARLY and near[0].score >= tuning.image_accept - _LESS
+    return SquareHits(found, likest, led[likest], nearly)
+
+
+async def _by_view(index: PictureIndex, vectors: Sequence[Vector], tuning: Tuning) -> list[list[EntryHit]]:
+    handed("knowledge", sum(vector.nbytes for vector in vectors))
+    return await index.search_views(vectors, tuning.image_candidates)
 
 
 @step("source", optional=True, told=_told_hits)

@@ -69,7 +69,8 @@ def test_the_signs_here_are_whole_and_ask_what_they_do_not_say_as_well() -> None
 def test_the_notes_here_are_whole_and_ask_what_notes_do_not_say_as_well() -> None:
     notes = read_notes()
     assert all(note.sentences and note.questions for note in notes)
-    assert {title: count for title, count in Counter(note.title for note in notes).items() if count > 1} == {}
+    texts = Counter((note.title, *note.sentences) for note in notes)
+    assert {text: count for text, count in texts.items() if count > 1} == {}
     questions = [question for note in notes for question in note.questions]
     open_questions = sum(not question.answers for question in questions)
     assert 0.3 < open_questions / len(questions) < 0.6

@@ -79,11 +79,20 @@ def test_every_sentence_of_a_note_is_weighed_under_its_title(notes: Path) -> Non
 
 
 def test_passages_of_other_notes_answer_nothing_and_none_is_a_question_s_own() -> None:
-    some = [QuestionCandidates(f"q{at}", (f"note {at}: a", f"note {at}: b"), frozenset({1})) for at in range(5)]
+    some = [
+        QuestionCandidates(f"q{at}", (f"note {at}: a", f"note {at}: b"), frozenset({1}), named=at < 4) for at in range(5)
+    ]
     for before, after in zip(some, with_more(some, 3, random.Random(1)), strict=True):
         assert after.passages[:2] == before.passages
-        assert len(set(after.passages)) == 5
+        assert len(set(after.passages)) == (5 if before.named else 2), "what does not name its note may mean another"
         assert after.answers == before.answers
+
+
+def test_a_note_of_the_same_title_is_no_other_note() -> None:
+    mine = QuestionCandidates("what bike", ("bike: red", "bike: old"), frozenset({0}), named=True)
+    yours = QuestionCandidates("what", ("bike: blue", "boat: blue"), frozenset())
+    shown = {passage for seed in range(20) for passage in with_more([mine, yours], 1, random.Random(seed))[0].passages}
+    assert shown == {"bike: red", "bike: old", "boat: blue"}
 
 
 def test_a_question_without_the_sentences_that_answer_it_is_left_open() -> None:
