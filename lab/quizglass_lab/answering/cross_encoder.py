@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,26 @@ def trainable(base: Any, adapter: Path, rank: int, dropout: float) -> Any:
         raise ExportError(f"{path}: {differing[0]} is of no adapter of this recipe ({len(differing)} keys differ)")
     set_peft_model_state_dict(model, {key: _widened(known[key], fresh[key]) for key in fresh})
     return model.float()
+
+
+def learned(model: Any) -> dict[str, Tensor]:
+    """A copy of what is trained of a model."""
+    return {key: value.detach().clone() for key, value in get_peft_model_state_dict(model).items()}
+
+
+def mix(model: Any, before: Mapping[str, Tensor], share: float) -> None:
+    """Put weights between what a model had learned before and what it has learned since.
+
+    They do as well on what it learned last, and better on what it is not asked to remember (Wortsman et al., Robust
+    fine-tuning of zero-shot models, CVPR 2022, section 3).
+
+    Args:
+        model: as trained; changed in place.
+        before: `learned` of it, before it was trained.
+        share: of the weights before in each weight, 0 to 1.
+    """
+    now = get_peft_model_state_dict(model)
+    set_peft_model_state_dict(model, {key: torch.lerp(now[key], before[key], share) for key in now})
 
 
 def _widened(known: Tensor, fresh: Tensor) -> Tensor:

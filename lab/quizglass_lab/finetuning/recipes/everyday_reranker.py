@@ -41,6 +41,9 @@ class AnsweringTraining(Options):
     )
     out: Path = Field(description="folder for the adapter and training.json")
     adapter: Path | None = Field(None, description="an adapter to go on from, widened where --rank is higher")
+    mix: float = Field(
+        0, ge=0, lt=1, description="share of the adapter to go on from in each weight of the one that is written"
+    )
     rank: int = Field(4, ge=1, description="LoRA rank")
     alpha: int = Field(8, ge=1, description="LoRA alpha")
     dropout: float = Field(0.05, ge=0, lt=1, description="LoRA dropout")
@@ -62,36 +65,34 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     from quizglass_export.checkpoints.cross_encoder import load_base
     from quizglass_export.checkpoints.merge import merge_adapter
     from quizglass_export.checkpoints.peft_models import save_adapter
-    from quizglass_lab.answering.cross_encoder import PairScorer, trainable, with_adapter
+    from quizglass_lab.answering.cross_encoder import PairScorer, learned, mix
     from quizglass_lab.answering.learning import LearningPlan, learn
 
-    learned, held_out = _parts(options)
+    notes, held_out = _parts(options)
     signs, held_out_signs = _signs(options)
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     began = time.monotonic()
     tokenizer = options.checkpoint / TOKENIZER
-    base = load_base(options.checkpoint)
-    if options.adapter is None:
-        model = with_adapter(base, options.rank, options.alpha, options.dropout)
-    else:
-        model = trainable(base, options.adapter, options.rank, options.dropout)
+    model = _model(options)
     plan = LearningPlan(**{each.name: getattr(options, each.name) for each in fields(LearningPlan)})
     relations = read_relations()
 
     def drawn(rng: random.Random) -> list[QuestionCandidates]:
         composed = candidates_of(relations.notes(options.composed, rng))
-        return [*learned, *composed, *drawn_sign_candidates(signs, rng)]
+        return [*notes, *composed, *drawn_sign_candidates(signs, rng)]
 
     tick = progress.phase("learning", plan.steps(len(drawn(random.Random(options.seed)))))
+    before = learned(model)
     losses = learn(PairScorer(model, tokenizer, options.max_tokens), drawn, plan, tick)
+    mix(model, before, options.mix)
     adapter = options.out / ADAPTER
     save_adapter(model, adapter, base=options.checkpoint.name, half=True)
     kept = PairScorer(merge_adapter(load_base(options.checkpoint), adapter), tokenizer, options.max_tokens)
     facts = {
         **_facts(options),
-        "questions": len(learned),
+        "questions": len(notes),
         "questions_of_signs": sum(len(sign.questions) for sign in signs),
         "minutes": round((time.monotonic() - began) / 60, 2),
         "losses": losses,
@@ -101,6 +102,16 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     with written_whole(options.out / TRAINING) as file:
         file.write(json.dumps(facts, indent=1) + "\n")
     return facts
+
+
+def _model(options: AnsweringTraining) -> Any:
+    from quizglass_export.checkpoints.cross_encoder import load_base
+    from quizglass_lab.answering.cross_encoder import trainable, with_adapter
+
+    base = load_base(options.checkpoint)
+    if options.adapter is None:
+        return with_adapter(base, options.rank, options.alpha, options.dropout)
+    return trainable(base, options.adapter, options.rank, options.dropout)
 
 
 def _held_out(kept: PairScorer, some: Sequence[QuestionCandidates]) -> dict[str, Any]:

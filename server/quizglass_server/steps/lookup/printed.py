@@ -24,7 +24,7 @@ from quizglass_server.steps.read import are_few, may_ask_for_words
 MOST_TOGETHER = 3
 """Lines that are weighed as one piece."""
 _SEVERAL = 2
-_LIKELIER, _IF_ASKED, _IF_WHICH = 3.0, 8.0, 30.0
+_LIKELIER, _IF_ASKED, _IF_WHICH = 2.0, 8.0, 30.0
 """Odds of a piece; the second where the question seems to be about printed words, the third where it asks which of a
 kind something is: "Which tea is this?"."""
 _HAS_ASKED = 2.0

@@ -80,7 +80,8 @@ def test_every_sentence_of_a_note_is_weighed_under_its_title(notes: Path) -> Non
 
 def test_passages_of_other_notes_answer_nothing_and_none_is_a_question_s_own() -> None:
     some = [
-        QuestionCandidates(f"q{at}", (f"note {at}: a", f"note {at}: b"), frozenset({1}), named=at < 4) for at in range(5)
+        QuestionCandidates(f"q{at}", (f"note {at}: a", f"note {at}: b"), frozenset({1}), named=at < 4)
+        for at in range(5)
     ]
     for before, after in zip(some, with_more(some, 3, random.Random(1)), strict=True):
         assert after.passages[:2] == before.passages
@@ -155,6 +156,21 @@ def test_an_adapter_that_is_widened_begins_with_what_it_knows(base: Path, tmp_pa
     assert (config["r"], config["lora_alpha"]) == (32, 32)
     with safe_open(tmp_path / "wide" / "adapter" / "adapter_model.safetensors", "pt") as file:
         assert {file.get_slice(key).get_shape()[0] for key in file.keys() if "lora_A" in key} == {32}  # noqa: SIM118
+
+
+def test_a_mixed_adapter_lies_between_what_was_known_and_what_was_learned(base: Path, tmp_path: Path) -> None:
+    priced_notes(tmp_path)
+    train(options(base, tmp_path, tmp_path / "first"), Progress(quiet=True))
+    known = {"adapter": tmp_path / "first" / "adapter", "epochs": 4}
+    for name, share in (("second", 0.0), ("mixed", 0.25)):
+        train(options(base, tmp_path, tmp_path / name, **known, mix=share), Progress(quiet=True))
+    first, second, mixed = (
+        load_file(tmp_path / name / "adapter" / "adapter_model.safetensors") for name in ("first", "second", "mixed")
+    )
+    for key, value in mixed.items():
+        wanted = 0.25 * first[key].float() + 0.75 * second[key].float()
+        torch.testing.assert_close(value.float(), wanted, atol=1e-3, rtol=1e-2)
+    assert any(not torch.equal(first[key], second[key]) for key in first)
 
 
 def test_an_adapter_of_other_layers_is_refused_by_a_key(base: Path, tmp_path: Path) -> None:
