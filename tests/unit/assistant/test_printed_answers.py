@@ -27,7 +27,7 @@ def cited(events: Sequence[TurnEvent]) -> set[Origin]:
 
 @pytest.mark.parametrize("question", ["When do they open?", "On which day can I not buy bread?"])
 async def test_lines_that_answer_are_quoted_and_cited(question: str) -> None:
-    events = await world_of(SIGN, {"Mondays closed": 0.8}).ask(turn(question), "quote")
+    events = await world_of(SIGN, {"Mondays closed": 0.85}).ask(turn(question), "quote")
     (verdict,) = of(Verdict, events)
     assert done(events).answer == "BAKERY Open 6:30 to 17:00 Mondays closed"
     assert (verdict.kind, verdict.outcome) == (AnswerKind.QUOTED, VerdictOutcome.SUPPORTED)
@@ -177,7 +177,7 @@ async def test_a_heading_that_answers_best_is_told_with_what_is_below_it() -> No
         "Storage:",
         "Below 25 C, dry",
     ]
-    events = await world_of(lines, {": Warnings:": 0.8}).ask(turn("What should I beware of?"), "quote")
+    events = await world_of(lines, {": Warnings:": 0.85}).ask(turn("What should I beware of?"), "quote")
     (verdict,) = of(Verdict, events)
     assert (done(events).answer, verdict.outcome) == ("Warnings: Do not drive", VerdictOutcome.SUPPORTED)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf
-from typing import Any, Protocol
+from typing import Protocol
 
 from quizglass.values import Entry, Origin
 from quizglass_bundle.tuning import Tuning
@@ -92,8 +92,10 @@ class SquareHits:
     """Whether nothing counts, and that square nearly does: a thing may be in it, and partly beside it."""
 
 
-def _told_squares(found: SquareHits | None, *args: Any) -> Telling:
-    return _told_hits(found.hits if found else None, *args)
+def _told_squares(
+    found: SquareHits | None, vectors: Sequence[Vector], question: str, *_: object, **__: object
+) -> Telling:
+    return _told_hits(found.hits if found else None, vectors, question)
 
 
 @step("image_search", role="knowledge", told=_told_squares)
