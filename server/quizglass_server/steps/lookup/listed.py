@@ -18,7 +18,7 @@ from quizglass_server.steps.language.wording import words
 from quizglass_server.steps.read import asks_for_gist
 
 MOST_WORDS = 60
-"""Of a list that is told: a longer one is not heard to its end."""
+"""Words of a list, at most: a longer one is not heard to its end."""
 _MOST_EQUAL = 3
 """Lines of the same lowest or highest price that are told."""
 _FEWEST = 2

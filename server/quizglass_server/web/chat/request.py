@@ -213,7 +213,7 @@ class _Dialogue:
     """Speech of the latest question."""
     _place: str = ""
     _unread: set[str] = field(default_factory=set)
-    """Names of messages without effect, of which the first place is told."""
+    """Names of messages without effect, with the first place of each."""
     _places: list[tuple[str, str]] = field(default_factory=list)
     """Where question and answer of each exchange came from."""
 
