@@ -52,8 +52,8 @@ def current_interest() -> Interest | None:
 
 
 @contextmanager
-def waited_for(interest: Interest) -> Iterator[None]:
-    """A block whose work ends once the interest is lost."""
+def waited_for(interest: Interest | None) -> Iterator[None]:
+    """A block whose work ends once the interest is lost; None: it runs to its end, for others that come to wait."""
     token = _current.set(interest)
     try:
         yield

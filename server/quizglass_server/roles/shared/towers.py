@@ -13,6 +13,7 @@ from quizglass_bundle.fields import Patched
 from quizglass_bundle.inputs.vision_inputs import Features, Patches, image_tokens, patch_grid, patches
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import MadeOnce
+from quizglass_server.engines.onnx.ending import waited_for
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.roles.shared.loading import Loading
@@ -81,9 +82,12 @@ class SharedTower:
 
     def begin(self, picture: Picture) -> Features | Future[Features]:
         """What the tower makes of a picture: kept, or made now; see `MadeOnce.get`."""
-        return self._made.get(
-            (self._mark, picture.key), lambda: self._run(patches(self._fitter.fit(picture, self._size), self._size))
-        )
+        return self._made.get((self._mark, picture.key), lambda: self._made_of(picture))
+
+    def _made_of(self, picture: Picture) -> Features:
+        """It runs to its end: others come to wait for it, and what it makes is kept."""
+        with waited_for(None):
+            return self._run(patches(self._fitter.fit(picture, self._size), self._size))
 
     def _run(self, seen: Patches) -> Features:
         values: NDArray[np.float32] = self._session.run({"pixel_values": seen[None]})
