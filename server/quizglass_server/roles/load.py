@@ -189,7 +189,7 @@ async def load_models(
         device=engines.gpu_device,
         float16=engines.tensorrt_fp16,
     )
-    loading = Loading(bundle, pool, PictureFitter(engines.picture_cache_bytes // 8), how)
+    loading = Loading(bundle, pool, PictureFitter(engines.picture_cache_bytes // 8), how, shares.reading)
     try:
         part, there = bundle.roles.generator, None
         if part is not None and elsewhere is None:  # looked at before this process takes some of it
@@ -232,7 +232,7 @@ def load_role(role: str, part: RolePart, loading: Loading) -> Any:
             return LinearDecider(role, part)
         case ReaderPart():
             detector = None if part.detector is None else loading.files.path(part.detector)
-            return RapidOcrReader(loading.pool, part.gate, detector=detector, threads=loading.how.threads)
+            return RapidOcrReader(loading.pool, part.gate, detector=detector, threads=loading.reading)
     if (model := _BY_PART.get(type(part))) is None:
         raise BundleError(f"roles.{role}.kind: {part.kind!r} is not run in this process")
     return model(part, loading)

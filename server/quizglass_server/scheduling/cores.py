@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MOST_RUNS = 2
+_READING = 2
+"""Threads of a run that reads words, where there are so many cores: two on two cores read in 0.7 of the time that one
+takes, and beside three other readings in 0.65 (docs/benchmarks/latency.md)."""
 _NICE = 5
 """A third of the weight of a thread that answers."""
 _ROOT, _MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
@@ -29,6 +32,8 @@ class CoreShares:
     """Threads of each ONNX run."""
     runs: int
     """ONNX runs that may go at the same time."""
+    reading: int
+    """Threads of a run that reads words: it takes longest, and its threads sleep while they wait."""
 
 
 def share_cores(cores: int, threads: int = 0) -> CoreShares:
@@ -49,8 +54,9 @@ def share_cores(cores: int, threads: int = 0) -> CoreShares:
         raise ValueError(f"cores must be 1 or more and threads 0 or more, not {cores} and {threads}")
     runs = min(_MOST_RUNS, cores)
     if threads:
-        return CoreShares(threads, runs)
-    return CoreShares(max(1, (cores - cores // 2) // runs), runs)
+        return CoreShares(threads, runs, threads)
+    onnx = max(1, (cores - cores // 2) // runs)
+    return CoreShares(onnx, runs, max(onnx, min(_READING, cores)))
 
 
 def give_way() -> None:

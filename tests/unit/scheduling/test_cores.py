@@ -14,9 +14,9 @@ from quizglass_server.scheduling.cores import CoreShares, cgroup_values, share_c
 
 @pytest.mark.parametrize(
     ("cores", "shares"),
-    [(1, (1, 1)), (2, (1, 2)), (4, (1, 2)), (8, (2, 2)), (16, (4, 2))],
+    [(1, (1, 1, 1)), (2, (1, 2, 2)), (4, (1, 2, 2)), (8, (2, 2, 2)), (16, (4, 2, 4))],
 )
-def test_half_are_for_what_comes_before_an_answer(cores: int, shares: tuple[int, int]) -> None:
+def test_half_are_for_what_comes_before_an_answer(cores: int, shares: tuple[int, int, int]) -> None:
     assert share_cores(cores) == CoreShares(*shares)
 
 
@@ -28,7 +28,7 @@ def test_what_comes_before_an_answer_leaves_half_of_the_cores(cores: int) -> Non
 
 
 def test_settings_decide_where_they_are_given() -> None:
-    assert share_cores(8, threads=3) == CoreShares(3, 2)
+    assert share_cores(8, threads=3) == CoreShares(3, 2, 3)
     with pytest.raises(ValueError, match="cores must be 1 or more"):
         share_cores(0)
     with pytest.raises(ValueError, match="threads 0 or more"):

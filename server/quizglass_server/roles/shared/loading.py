@@ -43,6 +43,8 @@ class Loading:
     pool: EnginePool
     fitter: PictureFitter
     how: OnnxOptions
+    reading: int = 1
+    """Threads of a run that reads words."""
     _shared: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, load: Callable[[], Loaded]) -> Loaded:
