@@ -94,7 +94,7 @@ def trainable(base: Any, adapter: Path, rank: int, dropout: float) -> Any:
 
 
 def learned(model: Any) -> dict[str, Tensor]:
-    """A copy of what is trained of a model."""
+    """A copy of the weights that a model learns."""
     return {key: value.detach().clone() for key, value in get_peft_model_state_dict(model).items()}
 
 

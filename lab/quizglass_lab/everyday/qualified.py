@@ -80,7 +80,7 @@ class Table:
     words: Mapping[str, Sequence[str]]
 
     def things(self, chance: random.Random, *, held_out: bool) -> Iterator[NotedThing]:
-        """One thing after the other, for ever; those to measure on are new things, or are told in new words.
+        """One thing after the other, for ever; those to measure on are new things, or have new wordings.
 
         Each note has every fact of its kind, in an order that is drawn.
         """
@@ -101,7 +101,7 @@ class Table:
         return noun[0].upper() + noun[1:]
 
     def _said(self, fact: FactKind, chance: random.Random, *, last: bool) -> SaidFact:
-        """One of its sentences; the last one is told where it is measured alone."""
+        """One of its sentences; the last one is kept for measuring."""
         template = fact.sentences[-1] if last else chance.choice(fact.sentences[: max(1, len(fact.sentences) - 1)])
         drawn: dict[str, str] = {}
         for word in _SLOT.findall(template):

@@ -136,7 +136,7 @@ def _read(answer: str, spoken: Sequence[Word], sources: Sequence[Source]) -> Cit
         return None
     printed = [source for source in sources if source.printed]
     cited = _standing(spoken, printed)
-    parts = [part for part in map(words, answer.split(";")) if part]  # lines that stand apart are told with semicolons
+    parts = [part for part in map(words, answer.split(";")) if part]  # semicolons part lines that stand apart
     if cited is None and all(_standing(part, printed) for part in parts):
         cited = _cited(printed[0], 0, 0)
     return None if cited is None else _to_the_end(cited, answer)

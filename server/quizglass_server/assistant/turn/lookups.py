@@ -208,7 +208,7 @@ class Lookups:
                 break
             beside = around_square(squares[found.likest], share)
             closer = await self._by_squares(picture, beside, tuning)
-            if closer is not None and closer.led > found.led:
+            if closer is not None and (closer.hits or closer.led > found.led):
                 squares, found = beside, closer
         hits = found.hits if found is not None else []
         clear = len(hits) > 1 and tuning.square_accept is not None

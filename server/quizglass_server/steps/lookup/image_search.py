@@ -120,7 +120,8 @@ async def search_squares(
     clear = [hits[:1] for hits, lead in zip(by_view, led, strict=True) if hits and lead >= least]
     tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
     found = fused(clear, question, tuning, other_than)
-    nearly = not found and led[likest] >= least - _NEARLY and near[0].score >= tuning.image_accept - _LESS
+    close = bool(near) and led[likest] >= least - _NEARLY and near[0].score >= tuning.image_accept - _LESS
+    nearly = close and not found
     return SquareHits(found, likest, led[likest], nearly)
 
 

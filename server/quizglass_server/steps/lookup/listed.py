@@ -20,7 +20,7 @@ from quizglass_server.steps.read import asks_for_gist
 MOST_WORDS = 60
 """Words of a list, at most: a longer one is not heard to its end."""
 _MOST_EQUAL = 3
-"""Lines of the same lowest or highest price that are told."""
+"""Lines of the same lowest or highest price that an answer has, at most."""
 _FEWEST = 2
 """Things with prices that one is the cheapest of, and lines or headings that make a list."""
 _LONGEST_HEADING = 4

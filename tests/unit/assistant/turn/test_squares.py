@@ -167,3 +167,13 @@ async def test_a_square_that_nearly_counts_is_moved(
     world.knowledge.search_views = search_views  # type: ignore[method-assign]
     assert titles(await ask(world, look)) == found
     assert len(embedded) == tried
+
+
+async def test_squares_like_no_entry_find_nothing(ask: Any) -> None:
+    world = busy(whole=0.4, square=0.6, square_accept=0.1)
+
+    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        return [[] for _ in vectors]
+
+    world.knowledge.search_views = search_views  # type: ignore[method-assign]
+    assert titles(await ask(world, look)) == []
