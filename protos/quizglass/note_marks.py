@@ -64,6 +64,11 @@ def read_note_marks(markdown: MarkdownIt) -> MarkdownIt:
     return markdown
 
 
+def link_words(text: str) -> str:
+    """A property's value with the words of its wiki links: "Henrik" of "[[people/Henrik]]"."""
+    return _WIKI.sub(lambda match: (match["alias"] or "").strip() or _name(match["target"]), text)
+
+
 def _comment_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A comment of several lines, between "%%" and "%%"; one without an end is text."""
     if not state.src.startswith("%%", state.bMarks[start] + state.tShift[start]):
@@ -109,7 +114,7 @@ def _image(state: StateInline, file: str, words: str) -> None:
 
 def _name(target: str) -> str:
     """What a link without words of its own is called: "Henrik" of "people/Contacts#Henrik"."""
-    page, _, part = target.partition("#")
+    page, _, part = target.strip().partition("#")
     part = part.rpartition("#")[2].strip()
     if part and not part.startswith("^"):
         return part

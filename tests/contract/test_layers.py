@@ -33,7 +33,7 @@ LAYERS = {
     "config": "errors",
     "scheduling": "errors",
     "network": "config errors observe scheduling",
-    "decoding.markup": "containment errors parent_death",
+    "decoding.markup": "containment domain errors parent_death",
     "decoding": "config containment domain errors observe parent_death scheduling",
     "engines": "observe",
     "engines.onnx": "errors scheduling",

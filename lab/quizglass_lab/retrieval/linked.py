@@ -15,8 +15,8 @@ from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_lab.pocketworld.world import FORMATS
 from quizglass_lab.retrieval.pairs import Passage, PassageLibrary
 from quizglass_lab.retrieval.rerank_data import Candidate, similar_name
+from quizglass_server.domain.facts import fact
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.knowledge.content.chunks import fact
 from quizglass_server.steps.lookup.links import names, whole_line
 
 _QUESTIONS = 4_000
@@ -149,7 +149,7 @@ class Links:
         """An attribute of the passage's entry that the passage tells and whose value is an entry's title."""
         values = self.library.articles[passage.entry].attributes.items()
         told = ((key, value) for key, value in values if value in self._titles and value in passage.text)
-        return next((fact(key, passage.title, value) for key, value in told), None)
+        return next((fact(key, value) for key, value in told), None)
 
     def _named(self, number: int) -> list[str]:
         """Entries that a passage names besides its own."""

@@ -73,9 +73,9 @@ async def test_a_fact_that_the_question_names_comes_first(knowledge_store) -> No
     await knowledge_store.add(stream(pictured(f"e{n}", title=f"Thing {n}", text=f"Price {n}.") for n in range(20)))
     await knowledge_store.add(stream([pictured("v", title="Velmora", text=text, attributes=attributes)]))
     (first, *_) = await knowledge_store.search_texts(FAR, 3, "What is the price of the Velmora?")
-    assert (first.entry.id, first.text) == ("v", "The price of Velmora is 45 crowns.")
+    assert (first.entry.id, first.text) == ("v", "Price: 45 crowns.")
     found = await knowledge_store.search_texts(FAR, 5, "What is the colour of the Velmora?")
-    assert found[0].text == "The colour of Velmora is red."
+    assert found[0].text == "Colour: red."
     assert len({hit.text for hit in found}) == 5, "the fact is a chunk as well, and comes once"
 
 

@@ -147,17 +147,43 @@ def test_attributes_that_the_text_does_not_tell_become_sentences() -> None:
     entry = Entry(
         "v", "Velmora", text="The Velmora costs 45 crowns.", attributes={"price": "45 crowns", "place": "Brunn"}
     )
-    assert chunk_entry(entry, words) == ["The Velmora costs 45 crowns.", "The place of Velmora is Brunn."]
+    assert chunk_entry(entry, words) == ["The Velmora costs 45 crowns.", "Place: Brunn."]
 
 
 def test_a_value_inside_another_word_or_number_is_not_told() -> None:
     entry = Entry("v", "Velmora", text="It weighs 1974 kg in Brunnen.", attributes={"price": "197", "place": "Brunn"})
-    assert chunk_entry(entry, words)[1:] == ["The price of Velmora is 197.", "The place of Velmora is Brunn."]
+    assert chunk_entry(entry, words)[1:] == ["Price: 197.", "Place: Brunn."]
 
 
 def test_short_values_and_patterns_are_taken_literally() -> None:
     entry = Entry("v", "Velmora", text="It has 4 doors, a.c", attributes={"doors": "4", "grade": "a.b", "code": ""})
-    assert chunk_entry(entry, words)[1:] == ["The doors of Velmora is 4.", "The grade of Velmora is a.b."]
+    assert chunk_entry(entry, words)[1:] == ["Doors: 4.", "Grade: a.b."]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("bought", "2018", "Bought: 2018."),
+        ("price", "45 crowns", "Price: 45 crowns."),
+        ("weighs", "620 g", "Weighs: 620 g."),
+        ("serial_number", "PK-33871", "Serial number: PK-33871."),
+        ("lastServiced", "2023-05-14", "Last serviced: 2023-05-14."),
+        ("repaired", "true", "Repaired: yes."),
+        ("insured", "False", "Insured: no."),
+        ("films", "Kodak Gold 200, Ilford HP5", "Films: Kodak Gold 200, Ilford HP5."),
+        ("note", "Keep it dry.", "Note: Keep it dry."),
+        ("gekauft in", "Kiel", "Gekauft in: Kiel."),
+        ("ISBN", "3-16-148410-0", "ISBN: 3-16-148410-0."),
+        ("iPhone", "12", "IPhone: 12."),
+    ],
+)
+def test_any_key_makes_a_sentence_that_can_be_said(key: str, value: str, said: str) -> None:
+    assert chunk_entry(Entry("p", "Praktica", text="A camera.", attributes={key: value}), words)[1:] == [said]
+
+
+def test_a_yes_or_no_is_not_told_by_the_same_word_of_a_text() -> None:
+    entry = Entry("p", "Praktica", text="A true friend; yes.", attributes={"repaired": "true", "insured": "yes"})
+    assert chunk_entry(entry, words)[1:] == ["Repaired: yes.", "Insured: yes."]
 
 
 @pytest.mark.parametrize(("word", "text"), [("a" * 499 + "b", "a" * 199_000), ("a(" * 250, "a(" * 99_000 + "a")])

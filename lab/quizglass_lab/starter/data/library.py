@@ -8,7 +8,7 @@ from functools import cached_property
 from quizglass_lab.pocketworld.articles import Article, maker_id, thing_article, world_articles
 from quizglass_lab.pocketworld.question import Hop, Question
 from quizglass_lab.pocketworld.world import Thing, World
-from quizglass_server.knowledge.content.chunks import fact
+from quizglass_server.domain.facts import fact
 
 _FACTS = 0.6
 """Share of results about an attribute that are a sentence and no paragraph."""
@@ -90,7 +90,7 @@ class Library:
         if article is None or article.title not in query or rng.random() >= _FACTS:
             return None
         keys = [key for key, value in article.attributes.items() if value == hop.answer and key in query]
-        return line(article, fact(keys[0], article.title, hop.answer)) if keys else None
+        return line(article, fact(keys[0], hop.answer)) if keys else None
 
     def found(self, question: Question, rng: random.Random) -> tuple[str, ...]:
         """The best passages for a question's gold query, those of its last hop first; see `vain` where none tells."""

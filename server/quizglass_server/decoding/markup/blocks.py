@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from quizglass.note_marks import read_note_marks
+from quizglass_server.decoding.markup.front_matter import front_facts
 
 FORMATS = ("markdown", "html")
 """Formats that have a structure."""
@@ -171,8 +172,8 @@ def _markdown(text: str) -> Iterator[Block]:
     text = text.removeprefix("\ufeff")
     front = _front_matter(text)
     yield from _html(_MARKDOWN.render(text[sum(map(len, front)) :]), lines=True)
-    if said := [" ".join(line.split()) for line in front[1:-1] if line.strip()]:
-        yield Block((), _ITEMS.join(said))
+    if facts := "\n".join(front_facts(front[1:-1])):
+        yield Block((), facts)
 
 
 def _front_matter(text: str) -> list[str]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quizglass.values import Entry
 from quizglass_server.decoding.markup.blocks import Block, blocks
+from quizglass_server.domain.facts import fact, is_truth
 from quizglass_server.domain.sentence_ends import cut
 from quizglass_server.knowledge.content.lines import unwrapped
 
-CHUNKING = "chunks-8"
+CHUNKING = "chunks-9"
 """Version of the rules below, of `decoding/markup/blocks.py` and of the marks that it reads; part of the space of chunk
 vectors, so that others' chunks are cut anew.
 """
@@ -32,8 +33,8 @@ CountTokens = Callable[[str], int]
 def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block] | None = None) -> list[str]:
     """Chunks of an entry, without its title, each once: of the text, then of the facts that the text leaves out.
 
-    That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each. `content` is what the
-    text consists of, where it is known already.
+    That is the caption, and each attribute as "<Key>: <value>.", a chunk each. `content` is what the text
+    consists of, where it is known already.
     """
     if content is None:
         content = blocks(entry.text, entry.text_format)
@@ -42,14 +43,9 @@ def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block
     if entry.caption and not _says(said, entry.caption):
         chunks.append(entry.caption)
     for key, value in entry.attributes.items():
-        if value and not _says(said, value):
-            chunks.extend(_split_long(fact(key, entry.title, value), count_tokens))
+        if value and (is_truth(value) or not _says(said, value)):
+            chunks.extend(_split_long(fact(key, value), count_tokens))
     return chunks
-
-
-def fact(key: str, title: str, value: str) -> str:
-    """An attribute as a sentence, of which searches know that a chunk and an answer are the same."""
-    return f"The {key.replace('_', ' ')} of {title} is {value}."
 
 
 def _chunk_blocks(content: Sequence[Block], count_tokens: CountTokens) -> Iterator[str]:

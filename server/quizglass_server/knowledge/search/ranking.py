@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from quizglass.values import SearchMode
 from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
+from quizglass_server.domain.facts import fact, key_words
 from quizglass_server.domain.turns import Vector
-from quizglass_server.knowledge.content.chunks import fact
 from quizglass_server.knowledge.content.perceptual_hash import alike
 from quizglass_server.knowledge.content.records import Hit
 from quizglass_server.knowledge.content.spacing import spaced
@@ -145,8 +145,8 @@ def _facts(words: str, hits: Sequence[ChunkHit]) -> list[ChunkHit]:
         if not _named(hit.entry.title, asked):
             continue
         for key, value in hit.entry.attributes.items():
-            if value and _named(key.replace("_", " "), asked):
-                facts.append(ChunkHit(hit.entry, fact(key, hit.entry.title, value), hit.score))
+            if value and _named(key_words(key), asked):
+                facts.append(ChunkHit(hit.entry, fact(key, value), hit.score))
     return facts
 
 

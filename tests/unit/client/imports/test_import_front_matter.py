@@ -29,6 +29,13 @@ def test_a_title_and_facts_as_they_are_written() -> None:
     }
 
 
+def test_links_to_other_notes_have_their_words() -> None:
+    said = front_matter(
+        '---\nowner: "[[people/Henrik]]"\nlent: ["[[Anna|my sister]]", [[Ben]]]\nin: "the [[Blue box#Top]]"\n---\n'
+    )
+    assert said.facts == {"owner": "Henrik", "lent": "my sister, Ben", "in": "the Top"}
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_may_end_in_any_way(end: str) -> None:
     said = front_matter(end.join(["---", 'title: "Korbane"', "---", "# Korbane", ""]))

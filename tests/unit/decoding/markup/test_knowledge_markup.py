@@ -307,9 +307,37 @@ def test_front_matter_is_no_heading_and_can_be_found() -> None:
     text = "\ufeff---\ntitle: Velmira\naliases: [the red kettle]\n---\n\nThe Velmira costs 45 crowns.\n"
     assert blocks(text, "markdown") == [
         Block((), "The Velmira costs 45 crowns."),
-        Block((), "title: Velmira; aliases: [the red kettle]"),
+        Block((), "Title: Velmira.\nAliases: the red kettle."),
     ]
-    assert blocks("---\ntitle: [no YAML\n...\nText", "markdown")[1] == Block((), "title: [no YAML")
+    assert blocks("---\ntitle: [no YAML\n...\nText", "markdown")[1] == Block((), "Title: [no YAML.")
+
+
+def test_lists_texts_and_links_of_front_matter_are_said_with_their_keys() -> None:
+    front = """lenses:
+  - 50mm f/1.8
+- '135mm'
+films: [Kodak Gold 200, "Ilford HP5"]
+owner: "[[people/Henrik]]"
+borrower: [[Anna|my sister]]
+repaired: true
+maker:
+  name: Pentacon
+  town: Dresden
+about: >
+  Two
+  lines.
+
+empty:
+"""
+    assert blocks(f"---\n{front}---\nText.", "markdown")[-1].text.splitlines() == [
+        "Lenses: 50mm f/1.8, 135mm.",
+        "Films: Kodak Gold 200, Ilford HP5.",
+        "Owner: Henrik.",
+        "Borrower: my sister.",
+        "Repaired: yes.",
+        "Maker: name: Pentacon, town: Dresden.",
+        "About: Two lines.",
+    ]
 
 
 @pytest.mark.parametrize("text", ["---\n\nText.\n\n---\n\nMore.", "---\ntitle: Velmira\n\nIt has no end."])

@@ -272,7 +272,7 @@ def test_a_named_entrys_named_attribute_is_found_as_a_sentence_too_as_searches_b
         if maker is None or len(hops) < 2:
             continue
         title = LIBRARY.articles[maker.entry].title
-        sentence = f"{title}: The maker of {title} is {maker.answer}."
+        sentence = f"{title}: Maker: {maker.answer}."
         for seed in range(5):
             found = LIBRARY.found(question, random.Random(seed))
             brought["sentence" if sentence in found else "paragraph"] += 1

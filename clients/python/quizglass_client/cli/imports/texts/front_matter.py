@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from quizglass.note_marks import link_words
+
 _LONGEST = 16_384
 """Characters; longer ones are text."""
 _YAML = re.compile(
@@ -106,7 +108,7 @@ def _words(value: object) -> str:
         return "; ".join(f"{_clean(str(key))}: {_words(item)}" for key, item in value.items())
     if isinstance(value, list):
         return ", ".join(filter(None, (_words(item) for item in value)))
-    return _clean(str(value).lower() if isinstance(value, bool) else str(value))
+    return _clean(str(value).lower() if isinstance(value, bool) else link_words(str(value)))
 
 
 def _clean(text: str) -> str:
