@@ -41,8 +41,8 @@ def test_front_matter_becomes_title_and_attributes(stage, imported, tmp_path: Pa
 
 
 def test_encodings_are_read_as_declared_and_guesses_are_named(stage, imported, tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_bytes("<meta charset=Shift_JIS><h1>がっこう</h1>".encode("shift_jis"))
-    (tmp_path / "b.xhtml").write_bytes("<?xml version='1.0' encoding='koi8-r'?><h1>Коала</h1>".encode("koi8-r"))
+    (tmp_path / "a.html").write_bytes("<meta charset=Shift_JIS><h1>がっこう</h1><p>いく".encode("shift_jis"))
+    (tmp_path / "b.xhtml").write_bytes("<?xml version='1.0' encoding='koi8-r'?><h1>Коала</h1><p>Лист".encode("koi8-r"))
     (tmp_path / "c.txt").write_text("Zürich", encoding="utf-16")
     (tmp_path / "d.md").write_text("# Zürich\n\nDas kostet 5 €.\n", encoding="cp1252")
     (tmp_path / "e.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\xff")
@@ -62,11 +62,71 @@ def test_what_is_passed_over_is_named_and_the_status_tells(stage, imported, tmp_
         (tmp_path / name).write_bytes(b"x")
     report_file = tmp_path.parent / "report.jsonl"
     status, report, _ = imported(tmp_path, "--report", report_file)
-    assert (status, report["added"], report["refused"]) == (1, 3, [])
-    assert [note["name"] for note in report["noted"]] == ["empty.md", "script.html"]
-    assert [note["name"] for note in report["passed_over"]] == ["Mu.pdf", "Nu.docx", "Xi"]
-    assert report["counts"] == {"passed_over": 3, "noted": 2}
-    assert report_file.read_text().count('"kind": "passed over"') == 3
+    assert (status, report["added"], report["refused"]) == (1, 1, [])
+    assert [note["name"] for note in report["passed_over"]] == ["Mu.pdf", "Nu.docx", "Xi", "empty.md", "script.html"]
+    assert report["counts"] == {"passed_over": 5}
+    assert report_file.read_text().count('"kind": "passed over"') == 5
+
+
+def test_templates_of_a_vault_are_passed_over_by_its_settings_and_by_their_places(stage, imported, tmp_path) -> None:
+    vault = tmp_path / "vault"
+    for folder in (".obsidian/plugins/templater-obsidian", "Blank/daily", "Forms", "Notes"):
+        (vault / folder).mkdir(parents=True)
+    (vault / ".obsidian/templates.json").write_text('{"folder": "Blank/"}')
+    (vault / ".obsidian/plugins/templater-obsidian/data.json").write_text('{"templates_folder": "Forms"}')
+    (vault / ".obsidian/daily-notes.json").write_text('{"template": "Notes/Day"}')
+    for name in ("Blank/daily/Day.md", "Forms/Visit.md", "Notes/Day.md", "Notes/Forms.md"):
+        (vault / name).write_text("# Visit\n\nWho came?\n")
+    (vault / "Notes/Trip.md").write_text("---\ncreated: {{date:YYYY-MM-DD}}\n---\n# {{title}}\n\nPacked: \n")
+    (vault / "Notes/Call.md").write_text('# <% tp.file.title %>\n\nSaid on <% tp.date.now("DD") %>:\n')
+    (vault / "Notes/How.md").write_text("# How to\n\nWrite `{{date}}` where the day goes.\n\n```\n{{title}}\n```\n")
+    status, report, _ = imported(tmp_path)
+    assert (status, [*titles(stage)]) == (1, ["vault/Notes/Forms.md", "vault/Notes/How.md"])
+    told = {note["name"]: "is a template" in note["message"] for note in report["passed_over"]}
+    assert told == dict.fromkeys(
+        (
+            *("vault/Blank/daily/Day.md", "vault/Forms/Visit.md", "vault/Notes/Day.md"),
+            *("vault/Notes/Call.md", "vault/Notes/Trip.md"),
+        ),
+        True,
+    )
+
+
+def test_settings_that_cannot_be_read_name_no_templates(stage, imported, tmp_path: Path) -> None:
+    for number, settings in enumerate(("[1]", '{"folder": 3}', "{", "[" * 100_000, '{"folder": "/"}')):
+        (tmp_path / f"v{number}/.obsidian").mkdir(parents=True)
+        (tmp_path / f"v{number}/.obsidian/templates.json").write_text(settings)
+        (tmp_path / f"v{number}/Kettle.md").write_text("It is red.\n")
+    status, report, _ = imported(tmp_path)
+    assert (status, report["added"]) == (0, 5)
+
+
+EMPTY = {
+    "heading.md": "# Ideas\n\n## Later\n",
+    "tags.md": "---\ntags: [todo, garden]\naliases: [Beds]\ncreated: 2025-01-01\n---\n\n#todo\n",
+    "boxes.md": "# Shopping\n\n- [ ] \n- \n\n%%later%%\n",
+    "missing.md": "![[gone.jpg]]\n",
+    "page.html": "<title>App</title><h1>App</h1><script>run()</script>",
+    "lines.rst": "Kettle\n======\n",
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_note_with_nothing_but_headings_and_tags_is_no_entry(stage, imported, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(EMPTY[name])
+    (tmp_path / "kettle.md").write_text("It is red.\n")
+    status, report, _ = imported(tmp_path)
+    assert (status, [*titles(stage)]) == (1, ["kettle.md"])
+    assert [(note["name"], "no text" in note["message"]) for note in report["passed_over"]] == [(name, True)]
+
+
+def test_a_note_without_text_is_an_entry_by_its_picture_or_its_properties(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "Koala.md").write_text("# Koala\n")
+    (tmp_path / "Koala.png").write_bytes(png(20))
+    (tmp_path / "Henrik.md").write_text("---\ntags: [people]\nphone: 0151 223344\n---\n")
+    status, report, _ = imported(tmp_path)
+    assert (status, titles(stage)) == (0, {"Henrik.md": "Henrik", "Koala.md": "Koala"})
+    assert "passed_over" not in report
 
 
 def test_a_folder_of_nothing_that_is_read_names_what_is_there(imported, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from quizglass_client.cli.imports.entries import MOST_PICTURES
 from quizglass_client.cli.imports.folder_tree import FolderTree, folder_tree
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.shown import Shown, shown_in
+from quizglass_client.cli.imports.templates import leave_templates
 from quizglass_client.names.cameras import is_of_a_camera, is_of_many_things
 from quizglass_client.names.kinds import bare_name, same_name
 from quizglass_client.names.titles import NUMBERED, is_index
@@ -55,7 +56,9 @@ def albums(folder: Path, report: ImportReport | None = None, *, guess: bool = Tr
         OSError: the folder cannot be read.
     """
     noted = report if report is not None else ImportReport()
-    return _Matching(folder, folder_tree(folder, noted), noted, guess).albums()
+    tree = folder_tree(folder, noted)
+    leave_templates(folder, tree, noted)
+    return _Matching(folder, tree, noted, guess).albums()
 
 
 def albums_of(pictures: Sequence[Path], report: ImportReport) -> list[Album]:

@@ -16,8 +16,9 @@ from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.shown import LARGEST
+from quizglass_client.cli.imports.texts.contents import is_bookkeeping, is_template, says_something
 from quizglass_client.cli.imports.texts.front_matter import front_matter
-from quizglass_client.cli.imports.texts.html_pages import declared_encoding, outline
+from quizglass_client.cli.imports.texts.html_pages import declared_encoding
 from quizglass_client.cli.imports.texts.titles import first_words, title_of_markup
 from quizglass_client.files import read_file
 from quizglass_client.names.cameras import is_of_no_thing
@@ -28,6 +29,10 @@ from quizglass_client.types import Entry
 _NOT_OF_AN_ID = re.compile(r"[^A-Za-z0-9._:/-]+")
 _LONGEST_TITLE, _LONGEST_SOURCE, _LONGEST_ID, _DIGEST = 200, 500, 200, 12
 _LONGEST_KEY, _LONGEST_VALUE, _MOST_FACTS = 60, 500, 200
+
+
+class _NoEntry(Exception):
+    """A document is passed over; says why."""
 
 
 def read_documents(
@@ -55,6 +60,8 @@ def _lines(
         name = album.path.relative_to(within.path).as_posix()
         try:
             yield GoodLine(number, _entry(album, within, report, alone), name, _pictures(album, within))
+        except _NoEntry as error:
+            report.passed_over(name, f"{error}{_and_its_pictures(album, within)}")
         except Outside as error:
             yield BadLine(number, f"{error}{_and_its_pictures(album, within)}", id=entry_id(name))
         except OSError as error:
@@ -92,11 +99,13 @@ def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> E
     text, guess = decoded(raw, declared_encoding(raw) if text_format == "html" else "")
     if guess:
         report.guessed(name, guess)
+    if is_template(text, text_format):
+        raise _NoEntry("is a template: it has places such as {{date}} that a program for notes fills in")
     said = front_matter(text)
     if said.problem:
         report.noted(name, said.problem)
-    if not pictures and not said.facts and not _says_something(said.text, text_format):
-        report.noted(name, "has no text")
+    if not (pictures or says_something(said.text, text_format) or not all(map(is_bookkeeping, said.facts))):
+        raise _NoEntry("has no text, apart from headings and tags, and no picture")
     title = title_of_markup(said.behind if said.problem else said.text, text_format)
     facts = said.facts if said.title in (title, "") or not title else {"title": said.title, **said.facts}
     title = title or said.title or _by_name(album.document, said.text, text_format, report, name)
@@ -151,7 +160,3 @@ def _as_text(facts: Mapping[str, str], text_format: str) -> str:
     if text_format == "html":
         return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     return "".join(f"\n\n{line}" for line in lines)
-
-
-def _says_something(text: str, text_format: str) -> bool:
-    return outline(text).has_text if text_format == "html" else bool(text.strip())

@@ -43,6 +43,7 @@ class Outline:
     words: str
     """Its first words, those of headings too but for the title."""
     has_text: bool
+    """Whether it has words besides its title and its headings."""
 
 
 def declared_encoding(raw: bytes) -> str:
@@ -59,7 +60,7 @@ def outline(page: str) -> Outline:
     parser.feed(_LONG_NUMBER.sub(" ", page[:_READ_WITHIN]) + "<hr>")
     parser.end_heading()
     words = " ".join("".join(parser.words).split())
-    return Outline(parser.found, words, bool(words) or len(page) > _READ_WITHIN)
+    return Outline(parser.found, words, parser.has_text or len(page) > _READ_WITHIN)
 
 
 class _Declaration(HTMLParser):
@@ -94,6 +95,7 @@ class _Reader(HTMLParser):
         self._heading: str | None = None
         self._spoken: list[str] = []
         self._first = True
+        self.has_text = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._within:
@@ -141,6 +143,7 @@ class _Reader(HTMLParser):
             self._spoken.append(text)
         elif text.strip():
             self._first = False
+            self.has_text = self.has_text or any(map(str.isalnum, text))
         if self._heading != "title" and self._room > 0 and text.strip():
             self.words.append(text)
             self._room -= len(text)
