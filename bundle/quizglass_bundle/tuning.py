@@ -64,6 +64,9 @@ class Thresholds(ManifestPart):
     """What a smaller square is most like counts where its cosine and its lead before the next entry are together at
     least this: among many squares, some part of anything looks a little like something. Its cosine may then be a little
     less than `image_accept`. None: `image_accept` alone."""
+    spatial_accept: Annotated[int, Field(ge=4, le=1000)] | None = None
+    """Where nothing counts by its cosine, an entry does of whose picture the wearer's has at least so many keypoints in
+    the same arrangement: it shows that very thing. None: keypoints are not compared."""
     text_accept: float = 0.1
     """Passages of a smaller cosine are not shown where no reranker has judged them."""
     coarse_accept: float = -1.0

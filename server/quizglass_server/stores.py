@@ -14,6 +14,7 @@ from quizglass_server.config.load import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.interface import KnowledgeStore
+from quizglass_server.knowledge.keypoints import EntryKeypoints
 from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.knowledge.shared import WithShared
@@ -66,8 +67,10 @@ async def opened_stores(
     stack.push_async_callback(knowledge.close)
     both = None if shared is None else WithShared(knowledge, shared)
     pictures = EntryPictures(both or knowledge, decoder.decode)
-    parts.work.keepers.append(pictures.let_go)
-    stack.callback(parts.work.keepers.remove, pictures.let_go)
+    keypoints = EntryKeypoints(pictures)
+    for let_go in (pictures.let_go, keypoints.let_go):
+        parts.work.keepers.append(let_go)
+        stack.callback(parts.work.keepers.remove, let_go)
     memory = None
     if settings.memory_directory is not None:
         # Of all tenants' turns: what is written slows them all down.
@@ -76,7 +79,8 @@ async def opened_stores(
             settings.memory_directory, settings, text_encoder=text, image_encoder=image, busy=busy
         )
         stack.push_async_callback(memory.close)
-    resources = Resources(models, both or knowledge, tuning(parts.bundle), memory, pictures, parts.sources, parts.costs)
+    made_for = models, both or knowledge, tuning(parts.bundle), memory, pictures, keypoints, parts.sources, parts.costs
+    resources = Resources(*made_for)
     has = parts.sources.beside(parts.bundle.has)
     assistant = Assistant(resources, settings.default_policy, parts.admission, has)
     made = (assistant, knowledge, models, parts.bundle, settings, decoder, parts.work, sealer, memory)

@@ -62,11 +62,14 @@ _COSINE = 0.3
 IMAGE_ACCEPT = 0.58
 """The least cosine of a picture with the nearest entry, however few there are; of things in the store the least alike
 has 0.64."""
-VIEW_ACCEPT = 0.74
+VIEW_ACCEPT = 0.8
 """Of the whole picture, the nearest entry's cosine and its lead together. This and the next were chosen on `dev`,
 `held` and `fresh` of docs/benchmarks/own.md, where each thing was also looked up in a store without it."""
-SQUARE_ACCEPT = 0.82
+SQUARE_ACCEPT = 0.9
 """The same of a square."""
+SPATIAL_ACCEPT = 8
+"""The fewest keypoints that a picture shares with that of an entry which it shows. Two different things have 5 at most,
+but for another multimeter and another string instrument."""
 QUOTE_ACCEPT = 0.8
 """The least probability of a sentence that is quoted. Notes that the reranker was not taught give 0.60 if a wrong one
 costs two right ones, and 0.84 if it costs three; between them chosen on `dev` and `held` of docs/benchmarks/own.md."""
@@ -212,7 +215,12 @@ def _write_manifest(folder: Path, roles: Roles, checks: list[Check]) -> None:
 
 
 def _thresholds(*, reranked: bool) -> Thresholds:
-    seen = Thresholds(image_accept=IMAGE_ACCEPT, view_accept=VIEW_ACCEPT, square_accept=SQUARE_ACCEPT)
+    seen = Thresholds(
+        image_accept=IMAGE_ACCEPT,
+        view_accept=VIEW_ACCEPT,
+        square_accept=SQUARE_ACCEPT,
+        spatial_accept=SPATIAL_ACCEPT,
+    )
     said = {"rerank_accept": RERANK_ACCEPT, "quote_accept": QUOTE_ACCEPT} if reranked else {"quote_accept": _COSINE}
     return seen.model_copy(update=said)
 

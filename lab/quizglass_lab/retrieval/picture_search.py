@@ -177,9 +177,9 @@ class Search:
         vectors = await embed_views(self._encoder, picture, regions or views_of(question.text, self._how.views))
         step = self._how.box_step if regions else 0.0
         gallery.hidden = None
-        hits = await search_pictures(gallery, vectors, question.text, self._how, step=step)
+        hits = (await search_pictures(gallery, vectors, question.text, self._how, step=step)).hits
         gallery.hidden = question.target
-        others = await search_pictures(gallery, vectors, question.text, self._how, step=step)
+        others = (await search_pictures(gallery, vectors, question.text, self._how, step=step)).hits
         return Found(question, number, hits, others)
 
 

@@ -193,7 +193,8 @@ async def _ranks(
     ranks = {}
     for way, parts in ways.items():
         vectors = await embed_views(encoder, picture, parts) if parts else []
-        ids = [hit.entry.id for hit in await search_pictures(gallery, vectors, question.text, how)]
+        found = await search_pictures(gallery, vectors, question.text, how)
+        ids = [hit.entry.id for hit in found.hits]
         ranks[way] = ids.index(question.target) if question.target in ids else _MISSING
     return ranks
 

@@ -40,7 +40,7 @@ class Step(Generic[P, Result]):
     name: str
     """Its name in timings, learned costs and skipped steps."""
     role: str
-    """A role of the bundle, "knowledge", "memory" or "pictures"; empty: the caller passes what fills it."""
+    """A role of the bundle, "knowledge", "memory", "pictures" or "keypoints"; empty: the caller passes what does."""
     optional: bool = False
     """Whether the turn goes on without it when it fails or nothing fills its role."""
     after: bool = False

@@ -28,6 +28,7 @@ from quizglass_server.steps.lookup.detect import around, find_regions, likely_re
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import (
     SquareHits,
+    ViewHits,
     embed_views,
     in_turn,
     picture_evidence,
@@ -38,6 +39,7 @@ from quizglass_server.steps.lookup.links import answered, follow_links, with_lin
 from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank, rerank_coarsely
+from quizglass_server.steps.lookup.spatial import match_places
 from quizglass_server.steps.lookup.text_search import (
     in_order,
     own_passages,
@@ -180,7 +182,7 @@ class Lookups:
         parts = each_meant(self._pointing) if self._resources.models[DETECTOR] is not None else []
         sought = await at_once([self._embedding(part) for part in parts])
         found = [await self._search(each, part, tuning) for part, each in zip(parts, sought, strict=True) if each.boxed]
-        return [hits for hits in found if hits]
+        return [each.hits for each in found if each is not None and each.hits]
 
     async def _of_one(self, phrases: tuple[str, ...], tuning: Tuning) -> list[EntryHit] | None:
         """What is found by the boxes of the question's subject, or else by views; None where there was no time."""
@@ -189,10 +191,13 @@ class Lookups:
         if picture is None or not sought.vectors:
             self._journal.skip("image_search", "BUDGET")
             return None
-        hits = await self._search(sought, self._pointing, tuning)
-        return await self._in_squares(picture, tuning) if hits == [] and not sought.boxed else hits or []
+        found = await self._search(sought, self._pointing, tuning)
+        if found is None:
+            return []
+        hits = found.hits or await self._shown(picture, found.near)
+        return hits if hits or sought.boxed else await self._in_squares(picture, tuning)
 
-    async def _search(self, sought: QueryVectors, question: str, tuning: Tuning) -> list[EntryHit] | None:
+    async def _search(self, sought: QueryVectors, question: str, tuning: Tuning) -> ViewHits | None:
         step, other_than = tuning.box_step if sought.boxed else 0.0, self._turn.other_than
         return await self._runner.run(search_pictures, sought.vectors, question, tuning, other_than, step)
 
@@ -203,16 +208,26 @@ class Lookups:
         """
         squares = squares_of(self._pointing, picture, tuning.views.squares)
         found = await self._by_squares(picture, squares, tuning)
+        if found is None:
+            return []
+        if shown := await self._shown(picture, found.near):
+            return shown
         for share in _CLOSER:
-            if found is None or not found.nearly:
+            if not found.nearly:
                 break
             beside = around_square(squares[found.likest], share)
             closer = await self._by_squares(picture, beside, tuning)
             if closer is not None and (closer.hits or closer.led > found.led):
                 squares, found = beside, closer
-        hits = found.hits if found is not None else []
-        clear = len(hits) > 1 and tuning.square_accept is not None
-        return await self._meant_first(hits) if clear else hits
+        clear = tuning.square_accept is not None
+        return await self._meant_first(found.hits) if clear else found.hits
+
+    async def _shown(self, picture: Picture, near: Sequence[EntryHit]) -> list[EntryHit]:
+        """Of what a picture is a little like, the entries whose very things it shows, what is meant first."""
+        least = self._tuning.spatial_accept
+        if least is None or not near:
+            return []
+        return await self._meant_first(await self._runner.run(match_places, picture, near, least) or [])
 
     async def _by_squares(self, picture: Picture, squares: Sequence[Part], tuning: Tuning) -> SquareHits | None:
         vectors = await self._vectors_of(picture, squares) if squares else []
@@ -224,6 +239,8 @@ class Lookups:
 
         Where that settles nothing they stay as they are.
         """
+        if len(hits) < 2:
+            return hits
         question = self._pointing
         named = [hit.entry.id for hit in hits if shares_part(question, hit.entry.title)]
         least, reranker = self._tuning.quote_accept, self._resources.models[RERANKER]

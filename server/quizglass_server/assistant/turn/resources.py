@@ -19,6 +19,7 @@ from quizglass_server.steps.lookup.crop import Part
 from quizglass_server.steps.lookup.entry_pictures import PictureSource
 from quizglass_server.steps.lookup.image_search import PictureIndex
 from quizglass_server.steps.lookup.recall import SightingIndex
+from quizglass_server.steps.lookup.spatial import KeypointSource
 from quizglass_server.steps.lookup.text_search import TextIndex
 
 _ANY = SearchOptions()
@@ -80,6 +81,8 @@ class Resources:
     """None: the server remembers nothing."""
     pictures: PictureSource | None = None
     """Pictures of entries. None: prompts show the wearer's picture alone."""
+    keypoints: KeypointSource | None = None
+    """Keypoints of these and of the wearer's. None: pictures are compared by vectors alone."""
     sources: KnowledgeSources = field(default_factory=KnowledgeSources)
     """What is asked beside the store."""
     costs: StepCosts = field(default_factory=StepCosts)
@@ -94,8 +97,8 @@ class Resources:
     )
 
     def filling(self, role: str) -> Any | None:
-        """What fills a role of the bundle, "knowledge", "memory" or "pictures"; None when nothing does."""
-        if role in ("knowledge", "memory", "pictures"):
+        """What fills a role of the bundle, "knowledge", "memory", "pictures" or "keypoints"; None when nothing does."""
+        if role in ("knowledge", "memory", "pictures", "keypoints"):
             return getattr(self, role)
         return self.models.get(role)
 

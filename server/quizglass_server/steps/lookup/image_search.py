@@ -32,6 +32,10 @@ _NEARLY = 0.2
 """How much less cosine and lead a square has that nearly counts. Moved a little, one of those gains up to 0.25."""
 
 
+_NEAR = 12
+"""Entries that a picture may show though none of them counts: each is a picture to be compared by its keypoints."""
+
+
 class PictureIndex(Protocol):
     """What can be searched by picture."""
 
@@ -48,9 +52,27 @@ def _count(_: Picture, views: Sequence[Part]) -> float:
     return len(views)
 
 
-def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object, **___: object) -> Telling:
-    entries = passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
-    return texts("question", question), entries
+@dataclass(frozen=True, slots=True)
+class ViewHits:
+    """What views of a picture are like."""
+
+    hits: list[EntryHit]
+    """Entries that count, best first."""
+    near: list[EntryHit]
+    """Those that are most like any of the views, whether they count or not, best first."""
+
+
+def _told_hits(
+    found: ViewHits | SquareHits | None, _: Sequence[Vector], question: str, *__: object, **___: object
+) -> Telling:
+    hits = found.hits if found is not None else ()
+    return texts("question", question), passages(picture_evidence(hits, 0), lambda hit: hit.search_score, "entry")
+
+
+def _told_source(
+    hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object, **___: object
+) -> Telling:
+    return texts("question", question), passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
 
 
 @step("embed", role="image_encoder", size=_count, told=_told_views)
@@ -67,15 +89,15 @@ async def search_pictures(
     tuning: Tuning,
     other_than: Sequence[str] = (),
     step: float = 0.0,
-) -> list[EntryHit]:
+) -> ViewHits:
     """The entries nearest to any of the views, best first, without those under the threshold; see `fused`.
 
     Views count that are clearly most like one entry (`view_accept`).
     """
-    by_view = await _by_view(index, vectors, tuning)
+    every = by_view = await _by_view(index, vectors, tuning)
     if tuning.view_accept is not None:
         by_view = [hits for hits in by_view if hits and _led(hits) >= tuning.view_accept]
-    return fused(by_view, question, tuning, other_than, step)
+    return ViewHits(fused(by_view, question, tuning, other_than, step), _near(every, question, tuning, other_than))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +106,8 @@ class SquareHits:
 
     hits: list[EntryHit]
     """Entries that count, best first."""
+    near: list[EntryHit]
+    """Those that are most like any of the squares, whether they count or not, best first."""
     likest: int
     """Place of the square that is most clearly like one entry."""
     led: float
@@ -92,13 +116,7 @@ class SquareHits:
     """Whether nothing counts, and that square nearly does: a thing may be in it, and partly beside it."""
 
 
-def _told_squares(
-    found: SquareHits | None, vectors: Sequence[Vector], question: str, *_: object, **__: object
-) -> Telling:
-    return _told_hits(found.hits if found else None, vectors, question)
-
-
-@step("image_search", role="knowledge", told=_told_squares)
+@step("image_search", role="knowledge", told=_told_hits)
 async def search_squares(
     index: PictureIndex,
     vectors: Sequence[Vector],
@@ -114,15 +132,22 @@ async def search_squares(
     by_view = await _by_view(index, vectors, tuning)
     led = [_led(hits) if hits else 0.0 for hits in by_view]
     likest = max(range(len(led)), key=led.__getitem__)
+    near = _near(by_view, question, tuning, other_than)
     if (least := tuning.square_accept) is None:
-        return SquareHits(fused(by_view, question, tuning, other_than), likest, led[likest], nearly=False)
-    near = by_view[likest][:1]
+        return SquareHits(fused(by_view, question, tuning, other_than), near, likest, led[likest], nearly=False)
+    nearest = by_view[likest][:1]
     clear = [hits[:1] for hits, lead in zip(by_view, led, strict=True) if hits and lead >= least]
     tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
     found = fused(clear, question, tuning, other_than)
-    close = bool(near) and led[likest] >= least - _NEARLY and near[0].score >= tuning.image_accept - _LESS
-    nearly = close and not found
-    return SquareHits(found, likest, led[likest], nearly)
+    close = bool(nearest) and led[likest] >= least - _NEARLY and nearest[0].score >= tuning.image_accept - _LESS
+    return SquareHits(found, near, likest, led[likest], nearly=close and not found)
+
+
+def _near(
+    by_view: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning, other_than: Sequence[str]
+) -> list[EntryHit]:
+    every = tuning.model_copy(update={"image_accept": -1.0, "image_candidates": _NEAR})
+    return fused(by_view, question, every, other_than)
 
 
 async def _by_view(index: PictureIndex, vectors: Sequence[Vector], tuning: Tuning) -> list[list[EntryHit]]:
@@ -130,7 +155,7 @@ async def _by_view(index: PictureIndex, vectors: Sequence[Vector], tuning: Tunin
     return await index.search_views(vectors, tuning.image_candidates)
 
 
-@step("source", optional=True, told=_told_hits)
+@step("source", optional=True, told=_told_source)
 async def ask_picture_source(
     source: GuardedSource, vectors: Sequence[Vector], _question: str, picture: Picture, least: float
 ) -> list[EntryHit]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from quizglass.values import EvidenceFound, SkippedStep
+from quizglass.values import Entry, EvidenceFound, SkippedStep
 from quizglass_bundle.tuning import Views
+from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.entries import ChunkHit, EntryHit
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Picture, Vector
+from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.content.keypoints import Keypoints as Found
+from quizglass_server.knowledge.content.keypoints import frame_keypoints, stored_keypoints
 from quizglass_server.policies.tools import Tools
 from tests.support.scripted_policy import of
+from tests.support.textures import texture
 from tests.support.turn_fakes import TAGRIN, VELMORA, World, done, turn
 
 SQUARES = Views(squares=(0.5,))
@@ -177,3 +183,78 @@ async def test_squares_like_no_entry_find_nothing(ask: Any) -> None:
 
     world.knowledge.search_views = search_views  # type: ignore[method-assign]
     assert titles(await ask(world, look)) == []
+
+
+BOOK, POSTER = texture(1), texture(2)
+
+
+class Keypoints:
+    """The wearer's picture shows what is on the pictures of these hashes."""
+
+    def __init__(self, *shown: bytes) -> None:
+        self.shown = shown
+        self.compared: list[bytes] = []
+
+    async def of_frame(self, _: Picture) -> Found:
+        return frame_keypoints(BOOK)
+
+    async def of_entry(self, sha256: bytes) -> Found:
+        self.compared.append(sha256)
+        return stored_keypoints(BOOK if sha256 in self.shown else POSTER)
+
+
+def comparing(keypoints: Keypoints, *, whole: float, square: float, **tuning: Any) -> World:
+    """A busy world whose entries have pictures."""
+    world = busy(whole=whole, square=square, **tuning)
+    world.resources = replace(world.resources, keypoints=keypoints)
+    world.assistant = Assistant(world.resources)
+    first = world.knowledge.search_views
+
+    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        found = await first(vectors, limit)
+        return [[replace(hit, entry=pictured(hit.entry)) for hit in hits] for hits in found]
+
+    world.knowledge.search_views = search_views  # type: ignore[method-assign]
+    return world
+
+
+def pictured(entry: Entry) -> Entry:
+    return replace(entry, picture_sha256=(entry.title.encode(),))
+
+
+@pytest.mark.parametrize(
+    ("shown", "embedded"), [(b"Tagrin", 1), (b"Velmora", 2)], ids=["near the whole picture", "near a square"]
+)
+async def test_what_is_like_nothing_counts_if_it_shares_keypoints(shown: bytes, embedded: int, ask: Any) -> None:
+    world = comparing(Keypoints(shown), whole=0.2, square=0.3, spatial_accept=8)
+    events = await ask(world, look)
+    assert titles(events) == [shown.decode()]
+    assert len(world.models.calls.of("image_encoder")) == embedded
+    assert [timing.stage for timing in done(events).timings].count("spatial_match") == embedded
+
+
+async def test_keypoints_go_before_the_likeness_of_a_square(ask: Any) -> None:
+    world = comparing(Keypoints(b"Tagrin"), whole=0.2, square=0.9, spatial_accept=8)
+    assert titles(await ask(world, look)) == ["Tagrin"]
+
+
+@pytest.mark.parametrize("tuning", [{}, {"spatial_accept": 1000}], ids=["not set", "more than it shares"])
+async def test_what_shares_too_few_keypoints_does_not_count(tuning: dict[str, int], ask: Any) -> None:
+    assert titles(await ask(comparing(Keypoints(b"Tagrin"), whole=0.2, square=0.3, **tuning), look)) == []
+
+
+async def test_keypoints_cost_nothing_where_a_picture_is_like_an_entry(ask: Any) -> None:
+    keypoints = Keypoints(b"Tagrin")
+    world = comparing(keypoints, whole=0.6, square=0.3, spatial_accept=8)
+    assert titles(await ask(world, look)) == ["Tagrin"]
+    assert keypoints.compared == []
+
+
+async def test_a_store_whose_pictures_cannot_be_read_is_searched_by_likeness(ask: Any) -> None:
+    class Broken(Keypoints):
+        async def of_entry(self, sha256: bytes) -> Found:
+            raise KnowledgeFailed("it is damaged")
+
+    events = await ask(comparing(Broken(), whole=0.2, square=0.7, spatial_accept=8), look)
+    assert titles(events) == ["Velmora"]
+    assert SkippedStep("spatial_match", "FAILED") in done(events).skipped

@@ -1,0 +1,66 @@
+"""Keypoints of the pictures of entries and of frames, computed when they are first needed, and kept for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from cachetools import LRUCache
+
+from quizglass_server.domain.turns import Picture
+from quizglass_server.knowledge.content.keypoints import Keypoints, frame_keypoints, stored_keypoints
+
+KEPT_BYTES = 16 << 20
+"""Bytes of keypoints that are kept: of some 400 pictures."""
+
+
+class Pictures(Protocol):
+    """What has the pictures of entries."""
+
+    async def picture(self, sha256: bytes) -> Picture | None:
+        """One, decoded; None when there is none that can be shown."""
+        ...
+
+
+class EntryKeypoints:
+    """Computes keypoints, on a thread.
+
+    Args:
+        pictures: of entries.
+    """
+
+    def __init__(self, pictures: Pictures) -> None:
+        self._pictures = pictures
+        self._kept: LRUCache[bytes, Keypoints] = LRUCache(KEPT_BYTES, lambda keypoints: keypoints.nbytes + 1)
+
+    def let_go(self, size: int) -> None:
+        """Keep so many bytes fewer."""
+        while self._kept and size > 0:
+            size -= self._kept.popitem()[1].nbytes
+
+    async def of_frame(self, picture: Picture) -> Keypoints:
+        """Those of a picture that was asked about."""
+        return await self._once(picture.key, lambda: frame_keypoints(picture.pixels))
+
+    async def of_entry(self, sha256: bytes) -> Keypoints | None:
+        """Those of a stored picture; None where there is none that can be shown.
+
+        Raises:
+            KnowledgeFailed: the store cannot be read.
+            BudgetExceeded, Overloaded: there is no time or no memory to decode it.
+        """
+        kept = self._kept.get(sha256)
+        if kept is not None:
+            return kept
+        picture = await self._pictures.picture(sha256)
+        return None if picture is None else await self._once(sha256, lambda: stored_keypoints(picture.pixels))
+
+    async def _once(self, key: bytes, compute: Callable[[], Keypoints]) -> Keypoints:
+        keypoints = self._kept.get(key)
+        if keypoints is None:
+            keypoints = await asyncio.to_thread(compute)
+            with suppress(ValueError):  # larger than all that is kept
+                self._kept[key] = keypoints
+        return keypoints
