@@ -16,18 +16,22 @@ from bench.sections import Part
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Tuning
 from quizglass_export.everyday.weights import PHOTOGRAPHS
+from quizglass_server.config.settings import PictureLimits
+from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.knowledge import KnowledgeBase
+from quizglass_server.knowledge.keypoints import EntryKeypoints
+from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, squares_of, views_of
 from quizglass_server.steps.lookup.crop import Part as Cut
-from quizglass_server.steps.lookup.image_search import embed_views, fused
+from quizglass_server.steps.lookup.image_search import embed_views, fused, search_pictures, search_squares
+from quizglass_server.steps.lookup.spatial import match_places
 from quizglass_server.stores import tuning
 
 BUSY = ("china.jpg", "flower.jpg", "coffee.png", "chelsea.png", "coins.png", "rocket.jpg", "gravel.png")
 SQUARED, SERVED = "whole and the bundle's squares", "as the bundle is served"
-"""All that the bundle has looked up and nothing dropped; and squares where the whole frame shows nothing known, each
-from the bundle's threshold on."""
+"""All that the bundle has looked up and nothing dropped; and as a server does it, with the bundle's lines."""
 _DEPTHS = (1, 5)
 _ASKED, _QUICK = 300, 6
 _BAR = 85.0
@@ -51,12 +55,6 @@ class Way:
     """Drops nothing."""
     then: CutsOf = lambda _: ()
 
-    @classmethod
-    def served(cls, how: Tuning) -> Way:
-        """As `turn.lookups` does it for a question that names no place."""
-        views, squares = how.views, how.views.squares
-        return cls(lambda _: views_of("", views), how, lambda picture: squares_of("", picture, squares))
-
     def parts(self, picture: Picture) -> Cuts:
         """All that may be looked up of a picture."""
         return (*self.cuts(picture), *self.then(picture))
@@ -70,6 +68,38 @@ class Way:
         if hits or not others:
             return hits, 1
         return await _search(base, [vectors[cut] for cut in others], self.how), 2
+
+
+@dataclass(frozen=True)
+class Served(Way):
+    """As `turn.lookups` does it for a question that names no place, without moving squares that nearly count."""
+
+    @classmethod
+    def of(cls, how: Tuning) -> Served:
+        """By the views and squares of a bundle."""
+        views, squares = how.views, how.views.squares
+        return cls(lambda _: views_of("", views), how, lambda picture: squares_of("", picture, squares))
+
+    async def look_up(
+        self, base: KnowledgeBase, picture: Picture, vectors: Mapping[Cut, Vector]
+    ) -> tuple[list[EntryHit], int]:
+        """What the picture's views show, or else its squares; by keypoints first where cosines do not count."""
+        keypoints = EntryKeypoints(EntryPictures(base, _decoded))
+
+        async def shown(near: Sequence[EntryHit]) -> list[EntryHit]:
+            least = self.how.spatial_accept
+            return [] if least is None else await match_places(keypoints, picture, near, least)
+
+        seen = await search_pictures(base, [vectors[cut] for cut in self.cuts(picture)], "", self.how)
+        hits, others = seen.hits or await shown(seen.near), self.then(picture)
+        if hits or not others:
+            return hits, 1
+        found = await search_squares(base, [vectors[cut] for cut in others], "", self.how)
+        return await shown(found.near) or found.hits, 2
+
+
+async def _decoded(encoded: bytes, field: str) -> Picture:
+    return decode_picture(encoded, PictureLimits(), field)
 
 
 CUTS: Mapping[str, Way] = {
@@ -119,7 +149,7 @@ async def busy(setup: Setup) -> Part:
     how = tuning(Bundle.load(setup.bundle, hashes=False))
     alone = f"whole frame, from {how.image_accept} on"
     ways = {**CUTS, SQUARED: Way(with_squares(*how.views.squares))}
-    ways |= {alone: replace(CUTS["whole frame"], how=how), SERVED: Way.served(how)}
+    ways |= {alone: replace(CUTS["whole frame"], how=how), SERVED: Served.of(how)}
     draw = partial(in_photograph, photographs=photographs, seed=setup.seed)
     async with knowing(setup, loaded, (thing.entry() for thing in stored)) as base:
         setup.say(f"looking up {len(asked)} things in photographs")

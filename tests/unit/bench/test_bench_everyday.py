@@ -18,7 +18,7 @@ from bench.everyday.notes import BASE, TAUGHT, Said, _rows
 from bench.everyday.own import rows as own_rows
 from bench.everyday.parity import beside
 from bench.everyday.passages import Asked, Noun, nouns
-from bench.everyday.pictures import CUTS, SERVED, SQUARED, Looked, Way, _busy_rows
+from bench.everyday.pictures import CUTS, SERVED, SQUARED, Looked, Served, _busy_rows
 from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
 from bench.everyday.refused import rows as refused_rows
 from bench.everyday.tags import Tagged, shares
@@ -31,7 +31,7 @@ from quizglass_lab.everyday.knowledge import EIGHT, asked_path
 from quizglass_lab.finetuning.asking.interface import Written
 from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.entries import ChunkHit, EntryHit
-from quizglass_server.domain.turns import Picture
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.steps.lookup.crop import WHOLE, crop
 
 NOUNS = """  1 This software and database is being provided to you, the LICENSEE
@@ -121,16 +121,16 @@ async def test_what_is_served_looks_squares_up_where_the_whole_frame_shows_nothi
     whole: float, found: str, searches: int
 ) -> None:
     class Base:
-        async def search_views(self, vectors: list[str], _: int) -> list[list[EntryHit]]:
+        async def search_views(self, vectors: list[Vector], _: int) -> list[list[EntryHit]]:
             boat, car = EntryHit(Entry("boat", "boat"), whole), EntryHit(Entry("car", "car"), 0.7)
-            return [[boat if vector == "whole" else car] for vector in vectors]
+            return [[boat if vector[0] else car] for vector in vectors]
 
     base: Any = Base()
     picture = Picture(b"x" * 32, np.zeros((48, 64, 3), np.uint8))
     how = Tuning(image_accept=0.5, views=Views(squares=(0.5,)))
-    vectors: Any = {part: "whole" if part == WHOLE else "square" for part in Way.served(how).parts(picture)}
+    vectors = {part: np.full(1, part == WHOLE, np.float32) for part in Served.of(how).parts(picture)}
     assert len(vectors) > 4
-    hits, count = await Way.served(how).look_up(base, picture, vectors)
+    hits, count = await Served.of(how).look_up(base, picture, vectors)
     assert ([hit.entry.id for hit in hits], count) == ([found], searches)
 
 

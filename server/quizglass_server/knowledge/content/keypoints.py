@@ -83,7 +83,7 @@ def same_places(frame: Keypoints, stored: Keypoints) -> NDArray[np.intp]:
         return none
     pairs = stored.places[there], frame.places[here]
     found, kept = cv2.estimateAffine2D(*pairs, None, cv2.RANSAC, _FAR, _ROUNDS, 0.99)
-    if found is None or not _is_plausible(found[:, :2]):
+    if found is None or not _is_plausible(np.asarray(found[:, :2], np.float64)):
         return none
     inside = kept.ravel().astype(bool)
     here, there = here[inside], there[inside]
@@ -102,7 +102,7 @@ def _keypoints(pixels: RGB, side: int, most: int) -> Keypoints:
         return none
     grey = cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2GRAY)
     small = cv2.resize(grey, size, interpolation=cv2.INTER_AREA) if scale < 1 else grey
-    found, descriptors = cv2.SIFT_create(nfeatures=most, contrastThreshold=_CONTRAST).detectAndCompute(small, None)
+    found, descriptors = cv2.SIFT.create(nfeatures=most, contrastThreshold=_CONTRAST).detectAndCompute(small, None)
     if descriptors is None or not len(found):
         return none
     shares = descriptors[:most] / np.maximum(descriptors[:most].sum(axis=1, keepdims=True), 1e-7)
