@@ -23,9 +23,9 @@ from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.knowledge.keypoints import EntryKeypoints
 from quizglass_server.knowledge.pictures import EntryPictures
-from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, squares_of, views_of
-from quizglass_server.steps.lookup.crop import Part as Cut
 from quizglass_server.steps.lookup.image_search import embed_views, fused, search_pictures, search_squares
+from quizglass_server.steps.lookup.parts.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, squares_of, views_of
+from quizglass_server.steps.lookup.parts.crop import Part as Cut
 from quizglass_server.steps.lookup.spatial import match_places
 from quizglass_server.stores import tuning
 

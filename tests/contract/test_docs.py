@@ -50,7 +50,19 @@ STAGES = {
     "generate",
     "verify",
 }
-STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures", "links", "look"}
+STAGES |= {
+    "gate",
+    "recall",
+    "domain",
+    "detect",
+    "coarse_rerank",
+    "judge",
+    "draft",
+    "entry_pictures",
+    "links",
+    "look",
+    "spatial_match",
+}
 STAGES |= {"picture_by_text"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED", "NO_FRAME"}
 OTHER_WORDS = {

@@ -74,18 +74,21 @@ LAYERS = {
     ),
     "steps.language": "domain",
     "steps": "domain errors roles scheduling steps.language",
-    "steps.lookup": "domain errors knowledge.sources roles scheduling steps steps.language",
+    "steps.lookup.parts": "domain roles steps steps.language",
+    "steps.lookup": (
+        "domain errors knowledge.content knowledge.sources roles scheduling steps steps.language steps.lookup.parts"
+    ),
     "assistant.turn": (
         "domain engines errors knowledge.sources observe roles scheduling steps steps.language "
-        "steps.language.detection steps.lookup"
+        "steps.language.detection steps.lookup steps.lookup.parts"
     ),
     "policies": "domain steps steps.language",
     "assistant": (
         "assistant.turn config decoding domain errors knowledge.sources network observe policies roles scheduling "
-        "steps steps.language steps.lookup"
+        "steps steps.language steps.lookup steps.lookup.parts"
     ),
     "session.output": "domain errors",
-    "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
+    "session.dialogue": "config domain errors steady_clock steps.language steps.lookup.parts",
     "session.voice": "decoding domain errors roles scheduling session.output",
     "session": (
         "assistant assistant.turn config domain errors observe scheduling session.coaching session.dialogue "

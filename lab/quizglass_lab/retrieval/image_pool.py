@@ -41,8 +41,8 @@ from quizglass_lab.pocketworld.world import (
 from quizglass_lab.retrieval.shapes import IMAGE_SIZE
 from quizglass_server.domain.turns import Picture
 from quizglass_server.roles.shared.fitting import content_hash
-from quizglass_server.steps.lookup.crop import crop
-from quizglass_server.steps.lookup.detect import around
+from quizglass_server.steps.lookup.parts.crop import crop
+from quizglass_server.steps.lookup.parts.detect import around
 
 CHUNK_THINGS = 1000
 VIEWS, SLOT_VIEWS = 4, 1

@@ -30,8 +30,8 @@ from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.roles.shared.fitting import content_hash
-from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
+from quizglass_server.steps.lookup.parts.crop import place_of, views_of
 
 EVIDENCE: dict[str, Any] = {
     "views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]},

@@ -42,9 +42,9 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.roles.detector import distinct
 from quizglass_server.roles.shared.fitting import content_hash
 from quizglass_server.steps.language.phrases import phrases_of
-from quizglass_server.steps.lookup.crop import Part, place_of, views_of
-from quizglass_server.steps.lookup.detect import around, chosen
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
+from quizglass_server.steps.lookup.parts.crop import Part, place_of, views_of
+from quizglass_server.steps.lookup.parts.detect import around, chosen
 
 WORLD = (7001, 1000, 400)
 """Seed and size of the world, and how many questions."""

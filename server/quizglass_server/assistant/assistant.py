@@ -52,8 +52,8 @@ from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.language.intents import Intent, intent_of
 from quizglass_server.steps.language.wording import same_wording
-from quizglass_server.steps.lookup.detect import around, find_regions
-from quizglass_server.steps.lookup.pointing import with_earlier
+from quizglass_server.steps.lookup.parts.detect import around, find_regions
+from quizglass_server.steps.lookup.parts.pointing import with_earlier
 from quizglass_server.steps.read import find_words
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 

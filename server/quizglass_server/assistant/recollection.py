@@ -22,8 +22,8 @@ from quizglass_server.errors import InvalidInput, MemoryOff, needed
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.ledger import handed, text_size
-from quizglass_server.steps.lookup.crop import WHOLE, View, views_of
 from quizglass_server.steps.lookup.image_search import embed_views
+from quizglass_server.steps.lookup.parts.crop import WHOLE, View, views_of
 from quizglass_server.steps.lookup.recall import (
     asks_for_sighting,
     last_seen,

@@ -12,8 +12,8 @@ from quizglass_server.errors import InvalidInput, needed
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER, ImageEncoder
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
-from quizglass_server.steps.lookup.crop import WHOLE
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence
+from quizglass_server.steps.lookup.parts.crop import WHOLE
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 
 _ANY = SearchOptions()

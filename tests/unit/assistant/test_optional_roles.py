@@ -33,8 +33,8 @@ from quizglass_server.roles.coarse_reranker import COARSE_RERANKER
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER
 from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
-from quizglass_server.steps.lookup.crop import LEFT, crop
-from quizglass_server.steps.lookup.detect import around, chosen, find_regions
+from quizglass_server.steps.lookup.parts.crop import LEFT, crop
+from quizglass_server.steps.lookup.parts.detect import around, chosen, find_regions
 from quizglass_server.steps.lookup.rerank import rerank, rerank_coarsely
 from tests.support.turn_fakes import World, done, picture, turn
 

@@ -32,7 +32,7 @@ from quizglass_lab.finetuning.asking.interface import Written
 from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.entries import ChunkHit, EntryHit
 from quizglass_server.domain.turns import Picture, Vector
-from quizglass_server.steps.lookup.crop import WHOLE, crop
+from quizglass_server.steps.lookup.parts.crop import WHOLE, crop
 
 NOUNS = """  1 This software and database is being provided to you, the LICENSEE
 00002452 03 n 01 thing 0 009 @ 00001930 n 0000 | a separate and self-contained entity

@@ -23,8 +23,6 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.language.wording import shares_part
 from quizglass_server.steps.lookup.alike import match_alike, rerank_by_appearance
-from quizglass_server.steps.lookup.crop import Part, around_square, squares_of, views_of
-from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import (
     SquareHits,
@@ -37,7 +35,9 @@ from quizglass_server.steps.lookup.image_search import (
 )
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
 from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title
-from quizglass_server.steps.lookup.pointing import each_meant, pointing
+from quizglass_server.steps.lookup.parts.crop import Part, around_square, squares_of, views_of
+from quizglass_server.steps.lookup.parts.detect import around, find_regions, likely_regions
+from quizglass_server.steps.lookup.parts.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank, rerank_coarsely
 from quizglass_server.steps.lookup.spatial import match_places
 from quizglass_server.steps.lookup.text_search import (

@@ -15,9 +15,9 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.knowledge.sources.guarded import KnowledgeSources
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.costs import StepCosts
-from quizglass_server.steps.lookup.crop import Part
 from quizglass_server.steps.lookup.entry_pictures import PictureSource
 from quizglass_server.steps.lookup.image_search import PictureIndex
+from quizglass_server.steps.lookup.parts.crop import Part
 from quizglass_server.steps.lookup.recall import SightingIndex
 from quizglass_server.steps.lookup.spatial import KeypointSource
 from quizglass_server.steps.lookup.text_search import TextIndex

@@ -13,7 +13,7 @@ from quizglass_server.steps.language.intents import SMALL_TALK, intent_of
 from quizglass_server.steps.language.phrases import phrases_of
 from quizglass_server.steps.language.pronouns import leaves_out, speaks_of
 from quizglass_server.steps.language.wording import words
-from quizglass_server.steps.lookup.crop import place_of, with_place
+from quizglass_server.steps.lookup.parts.crop import place_of, with_place
 
 _SPAN = r"(?:day|night|week|month|year|season|century|time|morning|afternoon|evening)s?"
 # "that" is also a conjunction ("the company that makes"): it points where a sentence begins or ends with it, and after

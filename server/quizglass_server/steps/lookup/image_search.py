@@ -22,7 +22,7 @@ from quizglass_server.knowledge.sources.protocol import PictureQuery
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.language.wording import stands_in, words
-from quizglass_server.steps.lookup.crop import Part, crop, region_of
+from quizglass_server.steps.lookup.parts.crop import Part, crop, region_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
 

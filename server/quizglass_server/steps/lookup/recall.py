@@ -19,7 +19,7 @@ from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.ledger import handed, text_size
 from quizglass_server.steps.language.wording import stands_in, words
-from quizglass_server.steps.lookup.crop import WHOLE, View, place_of, views_of
+from quizglass_server.steps.lookup.parts.crop import WHOLE, View, place_of, views_of
 from quizglass_server.steps.telling import shortened
 
 _SEEING = r"(?:see|saw|seen|look(?:ed)? at)"

@@ -19,8 +19,8 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.keypoints import Keypoints as Found
 from quizglass_server.knowledge.content.keypoints import frame_keypoints, stored_keypoints
 from quizglass_server.policies.tools import Tools
+from tests.support.pictures.textures import texture
 from tests.support.scripted_policy import of
-from tests.support.textures import texture
 from tests.support.turn_fakes import TAGRIN, VELMORA, World, done, turn
 
 SQUARES = Views(squares=(0.5,))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from quizglass.values import Region
 from quizglass_bundle.tuning import Views
 from quizglass_server.domain.turns import Picture
-from quizglass_server.steps.lookup.crop import (
+from quizglass_server.steps.lookup.parts.crop import (
     LEFT,
     MIDDLE,
     RIGHT,

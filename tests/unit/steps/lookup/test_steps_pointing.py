@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quizglass.values import Exchange
-from quizglass_server.steps.lookup.pointing import each_meant, pointing, with_earlier
+from quizglass_server.steps.lookup.parts.pointing import each_meant, pointing, with_earlier
 
 BOAT, TOWER = "How much does the boat cost?", "How tall is the tower on the left?"
 

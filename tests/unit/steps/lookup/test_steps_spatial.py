@@ -9,7 +9,7 @@ from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.knowledge.keypoints import EntryKeypoints
 from quizglass_server.steps.lookup.spatial import match_places
-from tests.support.textures import pasted, texture
+from tests.support.pictures.textures import pasted, texture
 
 BOOK, POSTER, MAP, TABLE = texture(1), texture(2), texture(4), texture(3, 640, 480)
 LEAST = 8

@@ -14,7 +14,7 @@ import quizglass_server.knowledge.keypoints as module
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.knowledge.content.keypoints import frame_keypoints, same_places, stored_keypoints
 from quizglass_server.knowledge.keypoints import EntryKeypoints
-from tests.support.textures import pasted, seen_from_the_side, texture
+from tests.support.pictures.textures import pasted, seen_from_the_side, texture
 
 SHOWN = 8
 """Keypoints from which a bundle takes a thing as shown."""

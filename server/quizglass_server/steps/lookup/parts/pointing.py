@@ -11,7 +11,7 @@ from quizglass.values import Exchange
 from quizglass_server.steps.language.intents import SMALL_TALK, intent_of
 from quizglass_server.steps.language.phrases import named_at
 from quizglass_server.steps.language.pronouns import leaves_out, says_this, speaks_of
-from quizglass_server.steps.lookup.crop import place_of
+from quizglass_server.steps.lookup.parts.crop import place_of
 
 
 def pointing(question: str, history: Sequence[Exchange]) -> str:

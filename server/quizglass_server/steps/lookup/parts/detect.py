@@ -10,7 +10,7 @@ from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.roles.detector import Detector
 from quizglass_server.steps.language.phrases import phrases_of
-from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, place_of
+from quizglass_server.steps.lookup.parts.crop import LEFT, MIDDLE, RIGHT, place_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts
 

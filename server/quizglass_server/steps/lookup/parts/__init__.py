@@ -1,0 +1,1 @@
+"""Which parts of a picture are looked up: those that a question points at, and boxes of what it names."""
