@@ -25,7 +25,6 @@ from quizglass_server.steps.language.wording import shares_part
 from quizglass_server.steps.lookup.alike import match_alike, rerank_by_appearance
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import (
-    SquareHits,
     ViewHits,
     embed_views,
     in_turn,
@@ -35,7 +34,7 @@ from quizglass_server.steps.lookup.image_search import (
 )
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
 from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title
-from quizglass_server.steps.lookup.parts.crop import Part, around_square, squares_of, views_of
+from quizglass_server.steps.lookup.parts.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.parts.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.parts.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank, rerank_coarsely
@@ -55,8 +54,6 @@ CHEAP_S = 0.05
 
 _Sought = tuple[str, tuple[str, ...]]
 """A question, and phrases in place of its own words."""
-_CLOSER = (0.28, 0.14)
-"""By which shares of its sides a square that nearly counts is moved, one after the other."""
 _BY_TEXT = search_texts.named("picture_by_text")
 OWN_TEXTS = 8
 """Of an entry that is quoted, how many passages are looked at: all of a note, of an article those that fit best."""
@@ -202,25 +199,18 @@ class Lookups:
         return await self._runner.run(search_pictures, sought.vectors, question, tuning, other_than, step)
 
     async def _in_squares(self, picture: Picture, tuning: Tuning) -> list[EntryHit]:
-        """What smaller squares show where the views show nothing known; nothing where the bundle has none tried.
-
-        Where none of them counts and one nearly does, those beside it are tried: it may have cut off part of a thing.
-        """
+        """What smaller squares show where the views show nothing known; nothing where the bundle has none tried."""
         squares = squares_of(self._pointing, picture, tuning.views.squares)
-        found = await self._by_squares(picture, squares, tuning)
+        vectors = await self._vectors_of(picture, squares) if squares else []
+        if not vectors:
+            return []
+        others = self._turn.other_than
+        found = await self._runner.run(search_squares, vectors, self._pointing, tuning, others)
         if found is None:
             return []
         if shown := await self._shown(picture, found.near):
             return shown
-        for share in _CLOSER:
-            if not found.nearly:
-                break
-            beside = around_square(squares[found.likest], share)
-            closer = await self._by_squares(picture, beside, tuning)
-            if closer is not None and (closer.hits or closer.led > found.led):
-                squares, found = beside, closer
-        clear = tuning.square_accept is not None
-        return await self._meant_first(found.hits) if clear else found.hits
+        return found.hits if tuning.square_accept is None else await self._meant_first(found.hits)
 
     async def _shown(self, picture: Picture, near: Sequence[EntryHit]) -> list[EntryHit]:
         """Of what a picture is a little like, the entries whose very things it shows, what is meant first."""
@@ -228,11 +218,6 @@ class Lookups:
         if least is None or not near:
             return []
         return await self._meant_first(await self._runner.run(match_places, picture, near, least) or [])
-
-    async def _by_squares(self, picture: Picture, squares: Sequence[Part], tuning: Tuning) -> SquareHits | None:
-        vectors = await self._vectors_of(picture, squares) if squares else []
-        others = self._turn.other_than
-        return await self._runner.run(search_squares, vectors, self._pointing, tuning, others) if vectors else None
 
     async def _meant_first(self, hits: list[EntryHit]) -> list[EntryHit]:
         """Things that stand in one picture, the one first that the question names, or whose own text answers it best.

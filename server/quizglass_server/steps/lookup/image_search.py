@@ -28,10 +28,6 @@ from quizglass_server.steps.telling import passages, texts
 
 _LESS = 0.05
 """Cosine allowance for a square that is clearly most like one entry, against a whole view."""
-_NEARLY = 0.2
-"""How much less cosine and lead a square has that nearly counts. Moved a little, one of those gains up to 0.25."""
-
-
 _NEAR = 12
 """Entries that a picture may show though none of them counts: each is a picture to be compared by its keypoints."""
 
@@ -62,9 +58,7 @@ class ViewHits:
     """Those that are most like any of the views, whether they count or not, best first."""
 
 
-def _told_hits(
-    found: ViewHits | SquareHits | None, _: Sequence[Vector], question: str, *__: object, **___: object
-) -> Telling:
+def _told_hits(found: ViewHits | None, _: Sequence[Vector], question: str, *__: object, **___: object) -> Telling:
     hits = found.hits if found is not None else ()
     return texts("question", question), passages(picture_evidence(hits, 0), lambda hit: hit.search_score, "entry")
 
@@ -100,22 +94,6 @@ async def search_pictures(
     return ViewHits(fused(by_view, question, tuning, other_than, step), _near(every, question, tuning, other_than))
 
 
-@dataclass(frozen=True, slots=True)
-class SquareHits:
-    """What squares of a picture are like."""
-
-    hits: list[EntryHit]
-    """Entries that count, best first."""
-    near: list[EntryHit]
-    """Those that are most like any of the squares, whether they count or not, best first."""
-    likest: int
-    """Place of the square that is most clearly like one entry."""
-    led: float
-    """That entry's cosine and its lead before the next one, together."""
-    nearly: bool
-    """Whether nothing counts, and that square nearly does: a thing may be in it, and partly beside it."""
-
-
 @step("image_search", role="knowledge", told=_told_hits)
 async def search_squares(
     index: PictureIndex,
@@ -123,24 +101,18 @@ async def search_squares(
     question: str,
     tuning: Tuning,
     other_than: Sequence[str] = (),
-) -> SquareHits:
-    """As `search_pictures`, by squares of a picture, of which there is at least one.
+) -> ViewHits:
+    """As `search_pictures`, by squares of a picture.
 
     Squares count that are clearly most like one entry (`square_accept`). They may be a little less like it than views,
     and count for that entry alone.
     """
-    by_view = await _by_view(index, vectors, tuning)
-    led = [_led(hits) if hits else 0.0 for hits in by_view]
-    likest = max(range(len(led)), key=led.__getitem__)
+    counted = by_view = await _by_view(index, vectors, tuning)
     near = _near(by_view, question, tuning, other_than)
-    if (least := tuning.square_accept) is None:
-        return SquareHits(fused(by_view, question, tuning, other_than), near, likest, led[likest], nearly=False)
-    nearest = by_view[likest][:1]
-    clear = [hits[:1] for hits, lead in zip(by_view, led, strict=True) if hits and lead >= least]
-    tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
-    found = fused(clear, question, tuning, other_than)
-    close = bool(nearest) and led[likest] >= least - _NEARLY and nearest[0].score >= tuning.image_accept - _LESS
-    return SquareHits(found, near, likest, led[likest], nearly=close and not found)
+    if (least := tuning.square_accept) is not None:
+        counted = [hits[:1] for hits in by_view if hits and _led(hits) >= least]
+        tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
+    return ViewHits(fused(counted, question, tuning, other_than), near)
 
 
 def _near(

@@ -153,28 +153,6 @@ async def test_of_several_things_in_view_the_one_is_meant_that(
     assert titles(await ask(world, look, asked=turn(question)))[0] == first
 
 
-@pytest.mark.parametrize(
-    ("nearly", "moved", "found", "tried"),
-    [(0.62, 0.75, ["Velmora"], 3), (0.62, 0.65, [], 4), (0.55, 0.9, [], 2)],
-    ids=["it counts when moved", "it never counts", "nothing is nearly like an entry"],
-)
-async def test_a_square_that_nearly_counts_is_moved(
-    nearly: float, moved: float, found: list[str], tried: int, ask: Any
-) -> None:
-    world, embedded = busy(whole=0.4, square=0.6, square_accept=0.9), []
-
-    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
-        embedded.append(len(vectors))
-        likest = {1: 0.4, 2: nearly}.get(len(embedded), moved)
-        return [[EntryHit(VELMORA, 0.45), EntryHit(TAGRIN, 0.45)] for _ in vectors[1:]] + [
-            [EntryHit(VELMORA, likest), EntryHit(TAGRIN, 0.45)]
-        ]
-
-    world.knowledge.search_views = search_views  # type: ignore[method-assign]
-    assert titles(await ask(world, look)) == found
-    assert len(embedded) == tried
-
-
 async def test_squares_like_no_entry_find_nothing(ask: Any) -> None:
     world = busy(whole=0.4, square=0.6, square_accept=0.1)
 

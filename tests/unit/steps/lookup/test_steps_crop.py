@@ -14,7 +14,6 @@ from quizglass_server.steps.lookup.parts.crop import (
     RIGHT,
     WHOLE,
     View,
-    around_square,
     crop,
     place_of,
     squares_of,
@@ -150,17 +149,3 @@ def test_squares_of_several_sides_and_of_a_place() -> None:
     assert max(each.left for each in left) < min(each.left for each in right)
     assert len(squares_of("What is the one in the middle?", wide, [0.48])) == 2 * 3
     assert len(squares_of("What is this?", frame(480, 640), [2 / 3])) == 2 * 3
-
-
-@given(st.floats(0, 0.7), st.floats(0, 0.7), st.floats(0.05, 0.3), st.sampled_from([0.14, 0.28]))
-def test_squares_around_one_stay_within_the_picture_and_overlap_it(
-    left: float, top: float, side: float, share: float
-) -> None:
-    square = Region(left, top, left + side, top + side)
-    around = around_square(square, share)
-    assert len(set(around)) == 10
-    for each in around:
-        assert 0 <= each.left < each.right <= 1
-        assert 0 <= each.top < each.bottom <= 1
-        assert min(each.right, square.right) > max(each.left, square.left)
-        assert min(each.bottom, square.bottom) > max(each.top, square.top)

@@ -19,7 +19,6 @@ from quizglass_server.domain.turns import Picture
 
 LEFT, MIDDLE, RIGHT = "left", "middle", "right"
 _APART = 0.6
-_DIAGONALLY = 0.7
 _EVEN = 1e-9
 """Of a quotient that is a whole number but for rounding."""
 
@@ -98,26 +97,6 @@ def squares_of(question: str, picture: Picture, sides: Sequence[float]) -> tuple
         across, down = side / width, side / height
         squares += [Region(left, top, left + across, top + down) for top in _starts(down) for left in _starts(across)]
     return tuple(each for each in squares if each.area < 1 and first <= (each.left + each.right) / 2 <= last)
-
-
-def around_square(square: Region, share: float) -> tuple[Region, ...]:
-    """Squares beside one, in eight directions, and a smaller and a larger one in its place; within the picture.
-
-    Args:
-        square: where something seems to be.
-        share: of the square's sides, by how much these are moved, and change in size.
-    """
-    moved = [(across, down, 1.0) for across in (-1, 0, 1) for down in (-1, 0, 1) if across or down]
-    return tuple(_moved(square, share, *each) for each in (*moved, (0, 0, 1 - share), (0, 0, 1 + share)))
-
-
-def _moved(square: Region, share: float, across: int, down: int, size: float) -> Region:
-    far = share * (_DIAGONALLY if across and down else 1.0)
-    width, height = square.right - square.left, square.bottom - square.top
-    x = (square.left + square.right) / 2 + across * far * width
-    y = (square.top + square.bottom) / 2 + down * far * height
-    half, tall = size * width / 2, size * height / 2
-    return Region(max(0.0, x - half), max(0.0, y - tall), min(1.0, x + half), min(1.0, y + tall))
 
 
 def _starts(length: float) -> list[float]:
