@@ -13,7 +13,7 @@ from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.language.intents import Intent
+from quizglass_server.steps.language.intents import Intent, asks_own_name
 from quizglass_server.steps.language.wording import shares_name, shares_part, starts_with, words
 from quizglass_server.steps.quoting import LONGEST_ANSWER, beginning_of
 from quizglass_server.steps.read import asks_for_gist, asks_to_read_out
@@ -66,7 +66,7 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
         return None
     if intent in _OF_A_KIND and (draft := await tools.quote((), printed=True)).text:
         return tools.tell(draft)
-    if intent is not Intent.OVERVIEW and (tags := await tools.tags()):
+    if intent is not Intent.OVERVIEW and not asks_own_name(question) and (tags := await tools.tags()):
         return tools.tell(
             Draft(f"It may be {_with_article(tags[0])}.", finish=FinishReason.COMPLETE, kind=AnswerKind.GUESSED)
         )

@@ -19,7 +19,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.quoting import quotable
-from quizglass_server.steps.read import asks_to_read_out, is_short_text, may_ask_for_words, words_may_tell
+from quizglass_server.steps.read import asks_to_read_out, may_ask_for_words, may_be_meant, words_may_tell
 
 
 class Quote:
@@ -55,7 +55,7 @@ class Quote:
         draft = await tools.quote(may, printed=printed)
         if asked and not draft.text:
             said = await tools.read_out()
-            draft = _repeated(said) if is_short_text(said.text) else draft
+            draft = _repeated(said) if may_be_meant(question, said.text) else draft
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
 
 

@@ -41,6 +41,13 @@ _WRITTEN = re.compile(
     re.IGNORECASE,
 )
 """What is asked about that tends to stand on signs, labels, screens, spines and papers."""
+_NUMBER = re.compile(
+    r"\b(?:price|prices|priced|costs?|cheap\w*|expensive|dearest|pric(?:ier|iest)|pay|paid|fare|discount"
+    r"|how (?:much|many|long|old|far|often|tall|high|heavy|fast)|phone|telephone|ring|call|what time|until when"
+    r"|speed limit|calories|number)\b",
+    re.IGNORECASE,
+)
+"""What is asked for that is said by a number."""
 _OWNERS = r"(?:the|this|that|these|those|my|our|his|her|its|their|all the|all of the|the whole)"
 _WORDS = r"(?:text|words?|writing|letters|lettering|wording|inscription)"
 _NO_WHOLE = (
@@ -116,9 +123,10 @@ def are_few(words: str) -> bool:
     return len(words.split()) <= QUOTED_WHOLE
 
 
-def is_short_text(words: str) -> bool:
-    """Whether words are few, and one of them is a word."""
-    return are_few(words) and has_word(words)
+def may_be_meant(question: str, words: str) -> bool:
+    """Whether words that do not answer a question may be repeated to it: they are few, one of them is a word, and there
+    is a number where one is asked for."""
+    return are_few(words) and has_word(words) and (_NUMBER.search(question) is None or any(map(str.isdigit, words)))
 
 
 def has_word(words: str) -> bool:

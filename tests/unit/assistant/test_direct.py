@@ -70,6 +70,22 @@ async def test_what_is_not_recognised_is_named_with_its_doubt(tag: str, said: st
 
 
 @pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What's his name?", ""),
+        ("What is their first name?", ""),
+        ("What is she called?", ""),
+        ("What is its name?", "It may be a beagle."),
+        ("What's this called?", "It may be a beagle."),
+    ],
+)
+async def test_a_name_of_its_own_is_guessed_by_no_tag(question: str, said: str) -> None:
+    draft = await answer_by_entry(Intent.IDENTITY, ScriptedTools(tags=("beagle",), question=question))
+    assert draft is not None
+    assert draft.text == said
+
+
+@pytest.mark.parametrize(
     ("question", "answer"), [("Tell me about the fox", "about Fox's own"), ("Tell me about the goose", "")]
 )
 async def test_without_a_picture_an_overview_is_of_the_entry_that_is_named(question: str, answer: str) -> None:

@@ -80,6 +80,9 @@ async def test_words_that_do_not_answer_leave_it_at_not_knowing() -> None:
     ("question", "lines", "answer"),
     [
         ("How much do they cost?", ["PEARS", "2.49 a kilo"], "It says: PEARS 2.49 a kilo"),
+        ("Which brand are they?", ["PEARS", "of Tadrin"], "It says: PEARS of Tadrin"),
+        ("How much do they cost?", ["PEARS", "of Tadrin"], "I don't know"),  # no number
+        ("Who do I ring about them?", ["NO PARKING"], "I don't know"),
         ("How much do they cost?", ["GM 125"], "I don't know"),  # letters that are taken for words
         (
             "How much do they cost?",

@@ -217,6 +217,16 @@ _ASKING = {
 }
 
 
+_OWN_NAME = re.compile(
+    r"\b(?:his|her|their)\b(?: [\w-]+){0,2} names?\b|\b(?:is|are) (?:he|she|they) (?:called|named)\b", re.IGNORECASE
+)
+
+
+def asks_own_name(question: str) -> bool:
+    """Whether a name is asked for that is given to one alone, as to a pet: no kind of thing is an answer."""
+    return _OWN_NAME.search(question) is not None
+
+
 def intent_of(question: str) -> Intent:
     """What a question asks for.
 
