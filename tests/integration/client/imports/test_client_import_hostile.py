@@ -92,7 +92,7 @@ def test_documents_that_are_links_out_of_the_folder_are_refused(stage, imported,
     (folder / "b.txt").write_text("B.")
     (folder / "b.png").symlink_to("../private.png")
     (folder / "c.txt").symlink_to("d.md")
-    (folder / "d.md").write_text("# D")
+    (folder / "d.md").write_text("# D\n\nIt is deep.")
     status, report, _ = imported(folder)
     assert (status, report["added"], set(stage.knowledge.entries)) == (1, 2, {"c.txt", "d.md"})
     assert [item["line"] for item in report["refused"]] == [1, 2]
@@ -275,7 +275,9 @@ def test_an_article_that_takes_too_long_is_refused_and_the_next_is_read(tmp_path
     assert "t: the article cannot be read: its markup takes more than" in second.message
 
 
-@pytest.mark.parametrize("page", ["<h1>" * 100_000, "<title>&#" + "1" * 6000 + ";</title>", "<h1>" + "<" * 200_000])
+@pytest.mark.parametrize(
+    "page", ["<h1>" * 100_000, "<title>&#" + "1" * 6000 + ";</title><p>Text.", "<h1>" + "<" * 200_000]
+)
 def test_a_title_is_looked_for_without_taking_for_ever(tmp_path, page) -> None:
     (tmp_path / "a.html").write_text(page)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
