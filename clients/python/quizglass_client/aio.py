@@ -23,7 +23,7 @@ from quizglass.v1 import (
 from quizglass.values import Capabilities, Deleted, Done, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
 from quizglass_client import requests
 from quizglass_client.access import CallsWithMetadata, FileName, Metadata, access_to
-from quizglass_client.batches import batches_on_thread
+from quizglass_client.batches import Known, batches_on_thread, none_known
 from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
 from quizglass_client.errors import (
     ClientError,
@@ -178,6 +178,7 @@ class AsyncClient:
         *,
         on_progress: Callable[[AddReport], None] | None = None,
         batch: int = 64,
+        known: Known = none_known,
     ) -> AddReport:
         """Add or replace entries.
 
@@ -185,6 +186,7 @@ class AsyncClient:
             entries: what to add; iterated on a worker thread, a batch at a time.
             on_progress: called after every batch with the report so far; what it counts as added is on disk.
             batch: entries a call.
+            known: whether the server has an entry just so; it is not sent then, and counts as unchanged.
 
         Returns:
             How many were added, how many of these were new, changed and unchanged, and those refused with their
@@ -194,7 +196,7 @@ class AsyncClient:
             ClientError: the server failed; batches reported before stay added.
         """
         report = AddReport()
-        async for piece in batches_on_thread(entries, await self._side(), batch):
+        async for piece in batches_on_thread(entries, await self._side(), batch, known):
             with translated():
                 response = await self._knowledge.AddEntries(iter(piece.requests)) if piece.requests else None
             report += piece.report(response)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from quizglass import values
+from quizglass.convert import to_value
 from quizglass.v1 import knowledge_pb2
 from quizglass.values import Refused
 from quizglass_client import requests
@@ -15,6 +17,14 @@ from quizglass_client.types import AddReport, Entry
 
 # Requests of a batch are held in memory until they are sent.
 _MAX_BATCH_BYTES = 64 * 1024 * 1024
+
+Known = Callable[[values.Entry, Sequence[bytes]], bool]
+"""Whether the server has an entry with these pictures, encoded, just so, which is not sent then."""
+
+
+def none_known(_: values.Entry, __: Sequence[bytes]) -> bool:
+    """Every entry is sent."""
+    return False
 
 
 @dataclass(slots=True)
@@ -26,6 +36,8 @@ class Batch:
     """Position of each request among all entries."""
     refused: list[Refused] = field(default_factory=list)
     """Entries that the client itself cannot send: a picture file is missing, say."""
+    unchanged: int = 0
+    """Entries that the server has just so, which are not sent."""
 
     def report(self, response: knowledge_pb2.AddEntriesResponse | None) -> AddReport:
         """What came of the batch; `response` is None when there was nothing to send."""
@@ -33,13 +45,20 @@ class Batch:
         if response is not None:
             refused.extend(Refused(self.indexes[r.index], r.id, r.field, r.message) for r in response.refused)
         refused.sort(key=lambda entry: entry.index)
+        known = self.unchanged
         if response is None:
-            return AddReport(0, tuple(refused))
-        return AddReport(response.added, tuple(refused), response.created, response.changed, response.unchanged)
+            return AddReport(known, tuple(refused), unchanged=known)
+        created, changed, unchanged = response.created, response.changed, response.unchanged + known
+        return AddReport(response.added + known, tuple(refused), created, changed, unchanged)
+
+    @property
+    def size(self) -> int:
+        """How many entries it stands for."""
+        return len(self.indexes) + len(self.refused) + self.unchanged
 
 
-def batches(entries: Iterable[Entry], side: int, count: int) -> Iterator[Batch]:
-    """Batches of up to `count` entries, their pictures no larger than `side` pixels a side.
+def batches(entries: Iterable[Entry], side: int, count: int, known: Known = none_known) -> Iterator[Batch]:
+    """Batches of up to `count` entries, their pictures no larger than `side` pixels a side, without those `known`.
 
     Raises:
         ValueError: `count` is under 1.
@@ -53,19 +72,22 @@ def batches(entries: Iterable[Entry], side: int, count: int) -> Iterator[Batch]:
         except InvalidRequest as error:
             batch.refused.append(Refused(index, entry.id, error.field, error.message.removeprefix(f"{error.field}: ")))
         else:
-            batch.requests.append(request)
-            batch.indexes.append(index)
-            size += request.ByteSize()
-        if len(batch.indexes) + len(batch.refused) >= count or size > _MAX_BATCH_BYTES:
+            if known(to_value(request.entry, values.Entry), request.entry.pictures):
+                batch.unchanged += 1
+            else:
+                batch.requests.append(request)
+                batch.indexes.append(index)
+                size += request.ByteSize()
+        if batch.size >= count or size > _MAX_BATCH_BYTES:
             yield batch
             batch, size = Batch(), 0
-    if batch.indexes or batch.refused:
+    if batch.size:
         yield batch
 
 
-async def batches_on_thread(entries: Iterable[Entry], side: int, count: int) -> AsyncIterator[Batch]:
+async def batches_on_thread(entries: Iterable[Entry], side: int, count: int, known: Known) -> AsyncIterator[Batch]:
     """`batches`, with `entries` iterated on a worker thread."""
-    pieces = batches(entries, side, count)
+    pieces = batches(entries, side, count, known)
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         yield piece
 

@@ -23,7 +23,7 @@ from quizglass.v1 import (
 from quizglass.values import Capabilities, Deleted, Done, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
 from quizglass_client import requests
 from quizglass_client.access import CallsWithMetadata, FileName, Metadata, access_to
-from quizglass_client.batches import batches
+from quizglass_client.batches import Known, batches, none_known
 from quizglass_client.channel import DEFAULT_TARGET, open_channel
 from quizglass_client.errors import (
     ClientError,
@@ -173,6 +173,7 @@ class Client:
         *,
         on_progress: Callable[[AddReport], None] | None = None,
         batch: int = 64,
+        known: Known = none_known,
     ) -> AddReport:
         """Add or replace entries.
 
@@ -180,6 +181,7 @@ class Client:
             entries: what to add; read as it is sent.
             on_progress: called after every batch with the report so far; what it counts as added is on disk.
             batch: entries a call.
+            known: whether the server has an entry just so; it is not sent then, and counts as unchanged.
 
         Returns:
             How many were added, how many of these were new, changed and unchanged, and those refused with their
@@ -189,7 +191,7 @@ class Client:
             ClientError: the server failed; batches reported before stay added.
         """
         report = AddReport()
-        for piece in batches(entries, self._side(), batch):
+        for piece in batches(entries, self._side(), batch, known):
             with translated():
                 response = self._knowledge.AddEntries(iter(piece.requests)) if piece.requests else None
             report += piece.report(response)

@@ -19,11 +19,13 @@ from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.entries import GoodLine
 from quizglass_client.cli.imports.progress import MOST_NAMED, TWICE, ImportedIds, ImportMemory, ImportProgress
 from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.cli.intake.known import KnownEntries
 from quizglass_client.cli.intake.origins import FolderOrigin
 from quizglass_client.cli.intake.sources import Manner, Source, sources
 from quizglass_client.cli.intake.syncing import Present, delete, gone
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
-from quizglass_client.errors import ClientError
+from quizglass_client.errors import ClientError, NotPermitted, NotSupported
+from quizglass_client.names.kinds import is_picture
 from quizglass_client.sync import Client
 from quizglass_client.terminal.confirm import can_ask, confirmed
 from quizglass_client.terminal.output import json_line, print_json, say, stdout
@@ -55,6 +57,8 @@ def add_commands(commands: subcommands.Subcommands) -> None:
     subcommands.file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))
     report = "write what was refused, passed over, cut or guessed there, as JSON lines"
     subcommands.file(made.add_argument("--report", type=Path, metavar="FILE", help=report))
+    every = "send what the server has just so, too; that mends damaged rows of a store"
+    made.add_argument("--send-all", action="store_true", help=every)
     outside = "let pictures and documents lie outside of the folder; only for files that you trust"
     made.add_argument("--allow-outside", action="store_true", help=outside)
     compare = "of a folder: say which pictures the server cannot tell apart, by looking each of them up"
@@ -152,7 +156,7 @@ def _send(
     client: Client, source: Source, arguments: argparse.Namespace, settling: ImportProgress, present: Present
 ) -> list[Entry]:
     """Add what a source has, with a progress bar; the first entries with pictures, as far as these are compared."""
-    memory, pictured = settling.memory, list[Entry]()
+    memory, pictured, known = settling.memory, list[Entry](), _known(client, source, arguments)
     compared = MOST if source.compared and arguments.compare else 0
 
     def entries() -> Iterator[Entry]:
@@ -175,10 +179,20 @@ def _send(
             settling.settle(report)
             progress.update(task, completed=memory.done)
 
-        settling.settle(client.add_entries(entries(), on_progress=advance), ended=True)
+        settling.settle(client.add_entries(entries(), on_progress=advance, known=known.has), ended=True)
         progress.update(task, completed=memory.done)
-    refused = {item["id"] for item in memory.refused}  # there is nothing to find of these
-    return [entry for entry in pictured if entry.id not in refused]
+    # Of those that were refused there is nothing to find, and those that are as they were have been compared before.
+    out = known.unchanged | {str(item["id"]) for item in memory.refused}
+    return [entry for entry in pictured if entry.id not in out]
+
+
+def _known(client: Client, source: Source, arguments: argparse.Namespace) -> KnownEntries:
+    """Entries that the server has, where what is imported has pictures: they are not to be sent again."""
+    pictured = source.folder is not None or any(map(is_picture, source.files))
+    try:
+        return KnownEntries(client.list_entries() if pictured and not arguments.send_all else ())
+    except (NotPermitted, NotSupported):  # with a token that may write alone
+        return KnownEntries()
 
 
 def _left_off(source: Source, added: int, arguments: argparse.Namespace, *, interrupted: bool) -> str:

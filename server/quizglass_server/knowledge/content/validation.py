@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 
+from quizglass.text import clean_line, clean_text
 from quizglass.values import Entry
 from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.errors import InvalidInput
@@ -23,7 +23,6 @@ MAX_PICTURES = 16
 MAX_TIME = 253_402_300_799  # the last second of the year 9999
 MAX_LIFE_S = 100 * 366 * 86_400
 TEXT_FORMATS = ("", "markdown", "html")
-_TAB = 4  # columns, as CommonMark has it
 
 _LANGUAGE = re.compile(r"(?=.{2,35}$)[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _ID = re.compile(r"[A-Za-z0-9._:/-]+")
@@ -57,32 +56,6 @@ def checked_entry(given: PicturedEntry) -> PicturedEntry:
 def shown_id(entry_id: str) -> str:
     """An id as a refusal repeats it: on one line and not longer than an id may be."""
     return clean_line(entry_id)[:MAX_ID]
-
-
-def clean_line(text: str) -> str:
-    """Text on one line: breaks and tabs become spaces, other control characters and lone surrogates go."""
-    return " ".join(_without_controls(text).split())
-
-
-def clean_text(text: str) -> str:
-    """Text of several paragraphs: line breaks stay, other control characters and lone surrogates go.
-
-    Tabs become spaces; in front of a line as many as Markdown counts them for, since they say what stands below what.
-    """
-    lines = [_indented(line) for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    return "\n".join(_without_controls(line).rstrip() for line in lines).strip()
-
-
-def _indented(line: str) -> str:
-    content = line.lstrip(" \t")
-    return line[: len(line) - len(content)].expandtabs(_TAB) + content.replace("\t", " ")
-
-
-def _without_controls(text: str) -> str:
-    if text.isprintable():
-        return text
-    spaced = (" " if character.isspace() else character for character in text)
-    return "".join(character for character in spaced if unicodedata.category(character) not in ("Cc", "Cs"))
 
 
 def _checked_id(entry_id: str) -> str:

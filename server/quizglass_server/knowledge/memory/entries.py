@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from quizglass.text import clean_line, clean_text
 from quizglass.values import Entry, Filter
 from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.decoding.pictures import thumbnail
@@ -17,7 +18,6 @@ from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
 from quizglass_server.knowledge.content.chunks import chunk_entry
 from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
 from quizglass_server.knowledge.content.records import EntryDraft
-from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.roles.text_encoder import TextEncoder
 
 _BREAK = "\n\n"

@@ -21,6 +21,7 @@ from quizglass_client.cli import main
 from quizglass_client.cli.intake.origins import FolderOrigin
 from quizglass_client.cli.intake.syncing import Present, gone
 from quizglass_server.domain.entries import PicturedEntry
+from quizglass_server.errors import NotPermitted
 from quizglass_server.knowledge.content.validation import checked_entry
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import FOUND, png
@@ -367,6 +368,46 @@ def test_an_import_that_is_interrupted_says_what_is_stored(stage, tmp_path: Path
     stage.knowledge.before = None
     assert main(["--server", stage.target, *words]) == 0
     assert len(stage.knowledge.entries) == 150
+
+
+def test_what_the_server_has_just_so_is_not_sent_again(stage, imported, tmp_path: Path) -> None:
+    things = tmp_path / "things"
+    things.mkdir()
+    for side, name in enumerate(("kettle", "pan", "pot"), 20):
+        (things / f"{name}.md").write_text(f"---\nbought: 2018\n---\n# {name}\n\n\tIt is a {name}. \r\n\n")
+        (things / f"{name}.png").write_bytes(png(side))
+    assert imported(things, "--compare")[1]["new"] == 3
+    before, searched = list(stage.knowledge.batches), len(stage.assistant.searches)
+    status, told, _ = imported(things, "--compare")
+    assert (status, told["added"], told["unchanged"]) == (0, 3, 3)
+    assert (stage.knowledge.batches, len(stage.assistant.searches)) == (before, searched), "nothing is sent"
+    (things / "pan.png").write_bytes(png(30))
+    (things / "pot.md").write_text("# pot\n\nIt is large.\n")
+    status, told, _ = imported(things)
+    assert (status, told["new"], told["changed"], told["unchanged"]) == (0, 0, 2, 1)
+    assert stage.knowledge.batches == [*before, 2]
+    status, told, _ = imported(things, "--send-all")
+    assert (status, told["unchanged"], stage.knowledge.batches[-1]) == (0, 3, 3)
+
+
+def test_an_entry_that_was_replaced_on_the_way_is_sent(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png(20))
+    lines = [{"id": "a", "title": "A", "text": text, "pictures": ["a.png"]} for text in ("One.", "Two.")]
+    (tmp_path / "entries.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for _ in range(2):
+        imported(tmp_path)
+        assert stage.knowledge.entries["a"].text == "Two."
+
+
+def test_a_token_that_may_not_list_sends_all(stage, imported, folder: Path, monkeypatch) -> None:
+    imported(folder)
+
+    async def refuse(after: str, limit: int) -> None:
+        raise NotPermitted("phone", ["read"])
+
+    monkeypatch.setattr(stage.knowledge, "list", refuse)
+    status, told, _ = imported(folder)
+    assert (status, told["unchanged"]) == (0, 3)
 
 
 def test_what_an_import_changed_is_counted(stage, imported, folder: Path, capsys) -> None:

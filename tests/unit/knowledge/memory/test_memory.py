@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quizglass.text import clean_line, clean_text
 from quizglass.values import Origin
 from quizglass_server.assistant.recollection import recall
 from quizglass_server.assistant.turn.journal import Journal
@@ -17,7 +18,6 @@ from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.config.settings import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingHit
 from quizglass_server.domain.turns import Evidence, Picture
-from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.knowledge.memory.entries import drafted, sighting_of
 from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.lookup.recall import asks_for_sighting, recognised, said_time, told_sighting
