@@ -20,7 +20,7 @@ from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
-from quizglass_server.steps.language.naming import is_about_another
+from quizglass_server.steps.language.naming import is_about_another, may_be_about
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.wording import (
     bare,
@@ -158,13 +158,16 @@ def quotable(
     those of named entries alone if there are any.
 
     Without a picture, passages of an entry that has nothing of the question's subject are left out: a sentence that
-    would answer it of another thing scores as high.
+    would answer it of another thing scores as high. Beside a picture of nothing known, a question that points at
+    nothing may also be about a note without a picture (`_may_be_meant`).
     """
+    beside = pictured and not (recognised or may_point(question))
     may = [
         item
         for item in found
         if may_answer(item.title, question, tags, pictured=pictured, recognised=recognised)
         or names_section(question, item)
+        or (beside and _may_be_meant(item, found, question))
     ]
     if not pictured:
         may = [item for item in may if shares_part(question, item.title) or not _of_another(item, found, question)]
@@ -173,8 +176,23 @@ def quotable(
 
 def _of_another(item: Evidence, found: Sequence[Evidence], question: str) -> bool:
     """Whether a question is about something that the found passages of an entry do not name."""
+    return is_about_another(question, _said_of(item, found))
+
+
+def _may_be_meant(item: Evidence, found: Sequence[Evidence], question: str) -> bool:
+    """Whether a question beside a picture of nothing known may be about an entry that it does not name: "What's the
+    alarm code?" about a note on the house, which says one.
+
+    One with what the question is about, and without a picture: an entry with one would have been recognised if it
+    were asked about. Sources of less trust than the store, as the web is, have the words of any question.
+    """
+    return not item.picture and item.trust >= 1 and may_be_about(question, _said_of(item, found))
+
+
+def _said_of(item: Evidence, found: Sequence[Evidence]) -> str:
+    """Title and found passages of a passage's entry."""
     texts = (each.text for each in found if each.entry_id == item.entry_id)
-    return is_about_another(question, "\n".join((item.title, *texts)))
+    return "\n".join((item.title, *texts))
 
 
 def rested_on(answer: str, citations: Sequence[Citation], evidence: Sequence[Evidence]) -> list[NoteSentence]:

@@ -211,6 +211,26 @@ async def test_another_entry_is_quoted_of_a_picture_only_where_it_is_meant(
     assert verdict(events).kind is kind
 
 
+@pytest.mark.parametrize("policy", ["quote", "both"])
+@pytest.mark.parametrize(
+    ("question", "pictures", "kind"),
+    [
+        ("What is the network called?", (), AnswerKind.QUOTED),  # not recognisable, and it has the question's words
+        ("What is the network called?", (b"p" * 32,), AnswerKind.UNKNOWN),  # it is not what is seen
+        ("What is its network called?", (), AnswerKind.UNKNOWN),
+        ("When was the mug bought?", (), AnswerKind.UNKNOWN),
+    ],
+)
+async def test_beside_a_picture_of_nothing_known_a_note_without_a_picture_may_be_meant(
+    policy: str, question: str, pictures: tuple[bytes, ...], kind: AnswerKind
+) -> None:
+    world = World(quote_accept=0.0, image_accept=0.99, answers=Answers.QUOTE)
+    world.models.answer, world.models.sees = ["I don't know"], False
+    home = Entry("home", "Home", source="notes", picture_sha256=pictures)
+    world.knowledge.chunks = [ChunkHit(home, "The network is Fjord-5G, bought in May.", 0.9)]
+    assert verdict(await world.ask(turn(question), policy)).kind is kind
+
+
 @pytest.mark.parametrize(("relevance", "outcome"), [(0.9, VerdictOutcome.SUPPORTED), (0.3, VerdictOutcome.UNSUPPORTED)])
 async def test_what_the_evidence_says_of_something_else_does_not_support(
     relevance: float, outcome: VerdictOutcome

@@ -1,5 +1,8 @@
 """The policy `quote`: whose sentences it quotes, and when it says nothing."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from quizglass.values import AbstainReason, Origin
@@ -66,6 +69,56 @@ async def test_without_a_picture_any_note_may_answer_but_one_of_another_thing(qu
     tools = ScriptedTools(question=question, pictured=False, found=[note("Bins of May"), note("Fern")])
     await Quote().answer(tools)
     assert tools.of("quote")[-1].name == ", ".join(f"what the note on {title} says" for title in quoted)
+
+
+WIFI = Evidence("1", Origin.TEXT_SEARCH, "wifi", "Home wifi", "Network: Fjord-5G. Password: 4711.", used=True)
+CATHEDRAL = Evidence(
+    "2", Origin.TEXT_SEARCH, "berlin", "Berlin", "Tickets to the network of crypts.", picture=b"p" * 32
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("What is the network called?", ["Home wifi"]),  # that one, and no picture of it could be recognised
+        ("What's the Wi-Fi password?", ["Home wifi"]),
+        ("How much are the tickets?", []),  # to what is seen: the note that has them has a picture of its own
+        ("What is this network called?", []),
+        ("What is its password?", []),
+        ("Is he in the network?", []),
+        ("Which network covers the harbour?", []),  # which the note says nothing about
+        ("What is it called?", []),
+        ("When was the mug bought?", []),
+    ],
+)
+async def test_beside_something_unknown_a_note_without_a_picture_answers_what_is_about_it(
+    question: str, quoted: list[str]
+) -> None:
+    tools = ScriptedTools(question=question, found=[CATHEDRAL, WIFI])
+    await Quote().answer(tools)
+    assert tools.of("quote")[-1].name == ", ".join(WIFI.text for _ in quoted)
+
+
+@pytest.mark.parametrize(
+    ("found", "pictures"),
+    [
+        (replace(WIFI, picture=b"p" * 32), ()),  # it would have been recognised
+        (replace(WIFI, trust=0.5), ()),  # a source such as the web, which has the words of any question
+        (WIFI, seen("Aloe")),  # something else is recognised
+    ],
+)
+async def test_beside_a_picture_no_other_note_answers_what_names_none(
+    found: Evidence, pictures: Sequence[Evidence]
+) -> None:
+    tools = ScriptedTools(question="What is the network called?", pictures=pictures, found=[found])
+    await Quote().answer(tools)
+    assert tools.of("quote")[-1].name == ""
+
+
+async def test_such_a_note_is_weighed_beside_those_of_which_the_question_names_a_part() -> None:
+    tools = ScriptedTools(question="What is the password of the wifi bins?", found=[note("Bins of May"), WIFI])
+    await Quote().answer(tools)
+    assert tools.of("quote")[-1].name == f"what the note on Bins of May says, {WIFI.text}"
 
 
 async def test_words_in_the_picture_are_read_out_where_that_is_asked() -> None:

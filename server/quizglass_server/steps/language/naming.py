@@ -30,6 +30,8 @@ _COMMON = frozenset(
     )
 )
 """Meanings of words that fit any thing, and distinguish none."""
+_MOST = 2 / 3
+"""Least share of a question's words in a text that it may be about; chosen as docs/benchmarks/own.md says."""
 
 
 def repeats_a_name(text: str) -> bool:
@@ -89,6 +91,22 @@ def is_about_another(question: str, told: str) -> bool:
     return any(said and said.isdisjoint(known) for said in (_proper(question), _things(question)))
 
 
+def may_be_about(question: str, told: str) -> bool:
+    """Whether a question that points at nothing may be about a text: "When does the bin lorry come?" about a note that
+    says when the lorry empties the bins.
+
+    The text has all names of the question, all that it says "the", "my" or the like of, and most of its words. A
+    question with neither says too little of that: "When did we last play?".
+    """
+    known = _stems(told)
+    return any(_has_subject(known, form) for form in _forms(question))
+
+
+def _has_subject(known: set[str], question: str) -> bool:
+    named, asked = _proper(question) | _things(question), _distinguishing(question)
+    return bool(named) and named <= known and len(asked & known) >= _MOST * len(asked)
+
+
 def _proper(question: str) -> set[str]:
     """Stems of its proper names; the first word of a sentence is written large anyway."""
     plain = _ACRONYM.sub(lambda match: match[0].lower(), question)
@@ -103,7 +121,11 @@ def _things(question: str) -> set[str]:
 
 
 def _stems(text: str) -> set[str]:
-    return {meaning(word.key) for form in _forms(text) for word in words(form)} - _COMMON
+    return {stem for form in _forms(text) for stem in _distinguishing(form)}
+
+
+def _distinguishing(text: str) -> set[str]:
+    return {meaning(word.key) for word in words(text)} - _COMMON
 
 
 def _forms(text: str) -> tuple[str, str]:

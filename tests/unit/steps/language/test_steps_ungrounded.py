@@ -2,7 +2,7 @@
 
 import pytest
 
-from quizglass_server.steps.language.naming import has_ungrounded_names, is_about_another
+from quizglass_server.steps.language.naming import has_ungrounded_names, is_about_another, may_be_about
 
 TOLD = {"question": "What does this cost?", "seen": ["Velmora is a red car made by Orvex."], "words": None}
 
@@ -61,3 +61,31 @@ def test_a_question_is_about_another_thing_where_a_text_has_nothing_that_it_name
 def test_a_hyphen_makes_no_other_thing(asked: str, told: str) -> None:
     assert not is_about_another(f"What is the {asked} password?", f"{told}: Sommer")
     assert not is_about_another(f"How does {asked} work?", f"{told}: Sommer")
+
+
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("Where was the violin made?", True),
+        ("Who was Herrmann?", True),
+        ("Where do the violins break?", True),  # other forms of its words
+        ("What is Herrmann's best violin?", True),
+        ("What happens if the violin's case breaks?", True),  # three of four words
+        ("Who sold the violin?", False),  # one of two
+        ("Who made the piano?", False),
+        ("Where do I ring if the violin breaks in the bank?", False),  # most words, but nothing of a bank
+        ("Who made violins?", False),  # neither a name nor "the"
+        ("When was the last time on a Sunday in May?", False),
+        ("What is it called?", False),
+        ("", False),
+    ],
+)
+def test_a_question_may_be_about_a_text_that_has_what_it_names_and_most_of_its_words(
+    question: str, about: bool
+) -> None:
+    assert may_be_about(question, VIOLIN) is about
+
+
+@pytest.mark.parametrize(("asked", "told"), [("Wi-Fi", "wifi"), ("wifi", "Wi-Fi"), ("Wi-Fi", "Wi-fi")])
+def test_a_hyphen_makes_no_other_subject(asked: str, told: str) -> None:
+    assert may_be_about(f"What is the {asked} called?", f"{told}: Sommer")
