@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quizglass_client.cli.imports.albums import Album, albums, is_named, listed
+from quizglass_client.cli.imports.embedding import Embedding
 from quizglass_client.cli.imports.encodings import decoded
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
@@ -56,10 +57,11 @@ def read_files(
 def _lines(
     found: Sequence[Album], within: Folder, report: ImportReport, *, alone: bool = False
 ) -> Iterator[GoodLine | BadLine]:
+    embedding = Embedding(within, report)
     for number, album in enumerate(found, 1):
         name = album.path.relative_to(within.path).as_posix()
         try:
-            yield GoodLine(number, _entry(album, within, report, alone), name, _pictures(album, within))
+            yield GoodLine(number, _entry(album, within, report, alone, embedding), name, _pictures(album, within))
         except _NoEntry as error:
             report.passed_over(name, f"{error}{_and_its_pictures(album, within)}")
         except Outside as error:
@@ -81,7 +83,7 @@ def _and_its_pictures(album: Album, within: Folder) -> str:
     return f"; with it {listed(_pictures(album, within))}" if album.document is not None and album.pictures else ""
 
 
-def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> Entry:
+def _entry(album: Album, within: Folder, report: ImportReport, alone: bool, embedding: Embedding) -> Entry:
     relative = album.path.relative_to(within.path)
     name = relative.as_posix()
     pictures = tuple(within.file(picture.relative_to(within.path)) for picture in album.pictures)
@@ -94,7 +96,21 @@ def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> E
             advice = f'rename it, show it in a note, {beside}, or {add} "WHAT IT IS"'
             raise ValueError(f"a camera or a program gave it this name; {advice}")
         return _made(album, name, title_of(album.path), pictures, report)
-    text_format = FORMATS[album.document.suffix.lower()]
+    return _of_document(album, album.document, pictures, within, report, embedding)
+
+
+def _of_document(
+    album: Album,
+    document: Path,
+    pictures: tuple[Path, ...],
+    within: Folder,
+    report: ImportReport,
+    embedding: Embedding,
+) -> Entry:
+    """The entry of a text. Raises _NoEntry where it says nothing."""
+    relative = document.relative_to(within.path)
+    name = relative.as_posix()
+    text_format = FORMATS[document.suffix.lower()]
     raw = read_file(within.file(relative), LARGEST)
     text, guess = decoded(raw, declared_encoding(raw) if text_format == "html" else "")
     if guess:
@@ -104,14 +120,15 @@ def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> E
     said = front_matter(text)
     if said.problem:
         report.noted(name, said.problem)
-    if not (pictures or says_something(said.text, text_format) or not all(map(is_bookkeeping, said.facts))):
+    filled = embedding.filled(document, said.text) if text_format == "markdown" else said.text
+    if not (pictures or says_something(filled, text_format) or not all(map(is_bookkeeping, said.facts))):
         raise _NoEntry("has no text, apart from headings and tags, and no picture")
     title = title_of_markup(said.behind if said.problem else said.text, text_format)
     facts = said.facts if said.title in (title, "") or not title else {"title": said.title, **said.facts}
-    title = title or said.title or _by_name(album.document, said.text, text_format, report, name)
+    title = title or said.title or _by_name(document, said.text, text_format, report, name)
     attributes, rest = _sorted_facts(facts)
     entry = _made(album, name, title, pictures, report)
-    return replace(entry, text=said.text + _as_text(rest, text_format), text_format=text_format, attributes=attributes)
+    return replace(entry, text=filled + _as_text(rest, text_format), text_format=text_format, attributes=attributes)
 
 
 def entry_id(name: str) -> str:

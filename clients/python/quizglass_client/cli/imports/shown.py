@@ -40,12 +40,12 @@ def shown_in(folder: Path, tree: FolderTree) -> Shown:
     """
     if not tree.documents:
         return Shown()
-    found, names = Shown(), _Names(folder, tree.pictures)
+    found, names = Shown(), FileNames(folder, tree.pictures)
     showing: dict[Path, list[Path]] = {}
     for document in tree.documents:
         pictures = list[Path]()
         for name in _names_in(document, folder):
-            if (picture := names.picture(name, document.parent)) is not None:
+            if (picture := names.file(name, document.parent)) is not None:
                 pictures.append(picture)
             elif _is_missing(name, document):
                 found.missing.setdefault(document, []).append(name)
@@ -84,25 +84,30 @@ def _names_in(document: Path, folder: Path) -> tuple[str, ...]:
     return pictures_shown(text, text_format)
 
 
-class _Names:
-    """The pictures of a folder by how documents name them."""
+class FileNames:
+    """Files of a folder by how documents name them.
 
-    def __init__(self, folder: Path, pictures: Sequence[Path]) -> None:
+    Args:
+        folder: the whole folder.
+        files: of it and of those below, which may be named.
+    """
+
+    def __init__(self, folder: Path, files: Sequence[Path]) -> None:
         self._folder = folder
-        self._by_path = {_key(picture.relative_to(folder).as_posix()): picture for picture in reversed(pictures)}
+        self._by_path = {_key(file.relative_to(folder).as_posix()): file for file in reversed(files)}
         self._by_name: dict[str, list[Path]] = {}
-        for picture in sorted(pictures, key=lambda path: (len(path.parts), path)):
-            self._by_name.setdefault(same_name(picture.name), []).append(picture)
+        for file in sorted(files, key=lambda path: (len(path.parts), path)):
+            self._by_name.setdefault(same_name(file.name), []).append(file)
 
-    def picture(self, name: str, here: Path) -> Path | None:
-        """The picture of that name, seen from a folder; None: there is none.
+    def file(self, name: str, here: Path) -> Path | None:
+        """The file of that name, seen from a folder; None: there is none.
 
         A path is relative to the document or to the whole folder. What has none of both is looked for by the end of
-        its path, the picture of the highest folder first, as programs for notes do.
+        its path, the file of the highest folder first, as programs for notes do.
         """
         for path in self._paths(name, here.relative_to(self._folder).as_posix()):
-            if (picture := self._by_path.get(_key(path))) is not None:
-                return picture
+            if (file := self._by_path.get(_key(path))) is not None:
+                return file
         end = _key(name.lstrip("./"))
         alike = self._by_name.get(same_name(PurePosixPath(name).name), [])
         return next((path for path in alike if f"/{_key(path.as_posix())}".endswith(f"/{end}")), None)
