@@ -20,7 +20,7 @@ from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.language.asked_kind import asks_whether, says_asked
-from quizglass_server.steps.language.naming import is_about_another, may_be_about
+from quizglass_server.steps.language.naming import is_about_another, may_be_about, speaks_of
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.wording import (
     bare,
@@ -43,6 +43,8 @@ _SURE, _NEAR, _MAY = 0.9, 0.7, 0.3
 Beside one of less, from the third on: it may be the one that answers."""
 _LIKELIER = 4.0
 """Odds of a sentence that answers likelier than the reranker says; chosen as the line of docs/everyday.md is."""
+_POINTS_BACK = re.compile(r"\W*(?:(?:and|but|so|then|now)\W+)?(?:it|its|he|his|she|her|they|their)\b", re.IGNORECASE)
+"""Begins a sentence about what the one before it names."""
 _MARKS = re.compile(rf"^(?:[-*+•–]|\d{{1,2}}[.)](?!\s+{MONTH}))\s+", re.IGNORECASE)
 """Before the items of a list; "24. Dezember" is a day."""
 _HAS_WORD = re.compile(r"\w")
@@ -144,6 +146,45 @@ def may_answer(title: str, question: str, tags: Sequence[str], *, pictured: bool
     if recognised or (pictured and points):
         return False
     return not (pictured or points) or shares_part(question, title)
+
+
+def told_elsewhere(found: Sequence[Evidence], question: str) -> list[NoteSentence]:
+    """Sentences about the things that a question names which stand in notes on something else: a journal on the car.
+
+    They are for where the thing's own note does not answer. A note that has part of the thing's name for a title is on
+    another of its kind ("Company car"), and so is, unless the thing has a proper name, one with a picture of its own.
+    """
+    own = {item.entry_id: item.title for item in found if shares_name(question, item.title)}
+    titles = [title for title in dict.fromkeys(own.values()) if speaks_of(question, title, question)]
+    told = list[NoteSentence]()
+    for title in titles:
+        proper = shares_proper_name(question, title)
+        others = [
+            item
+            for item in found
+            if item.origin is Origin.TEXT_SEARCH
+            and item.entry_id not in own
+            and (proper or not item.picture)
+            and (not shares_part(item.title, title) or speaks_of(item.title, title, question))
+        ]
+        told += _about(title, sentences_of(others), question)
+    return list(dict.fromkeys(told))
+
+
+def _about(title: str, found: Sequence[NoteSentence], question: str) -> Iterator[NoteSentence]:
+    """Sentences that name a thing or stand under its name, and those behind them that point back at it."""
+    before: tuple[Evidence, bool] | None = None
+    for each in found:
+        same = before is not None and before[0] is each.evidence
+        named = before is not None and before[1] if same else speaks_of(each.evidence.title, title, question)
+        about = (
+            speaks_of(each.text, title, question)
+            or (bool(each.section) and speaks_of(each.section, title, question))
+            or (named and _POINTS_BACK.match(each.text) is not None)
+        )
+        if about:
+            yield each
+        before = each.evidence, about
 
 
 def of_named(found: Sequence[Evidence], question: str) -> Sequence[Evidence]:

@@ -375,6 +375,58 @@ async def test_the_section_that_a_question_names_answers_and_no_other_of_its_not
     assert (done(events).answer or "I don't know") == told
 
 
+CAR = Entry("car", "Car", source="notes")
+"""A thing with a general name, whose own note is silent on most."""
+PASSED = "Took the car to Mill Road. It passed its inspection on 12 March."
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "text", "pictured", "answered"),
+    [
+        ("When did the car pass its inspection?", "2025-03-12", PASSED, False, True),
+        ("When did my car pass its inspection?", "2025-03-12", "Car: passed its inspection.", False, True),
+        ("When did the car pass its inspection?", "Week 11", "The car passed its inspection.", False, True),
+        ("When did the car pass its inspection?", "Took the car to Mill Road", PASSED, False, True),
+        ("When did the car pass its inspection?", "Journal", "Car:\nPassed its inspection at noon.", False, True),
+        # Those that mean another thing, or do not say which:
+        ("When did Anna's car pass its inspection?", "2025-03-12", PASSED, False, False),
+        ("When did the company car pass its inspection?", "2025-03-12", PASSED, False, False),
+        ("When did the car pass its inspection?", "2025-03-12", "Anna's car passed its inspection.", False, False),
+        ("When did the car pass its inspection?", "2025-03-12", "The company car passed its inspection.", False, False),
+        ("When did the car pass its inspection?", "2025-03-12", "The car park passed its inspection.", False, False),
+        ("When did the car pass its inspection?", "2025-03-12", "The lift passed its inspection.", False, False),
+        ("When did the car pass its inspection?", "Company car", "The car passed its inspection.", False, False),
+        ("When did the car pass its inspection?", "Skoda", "The car passed its inspection.", True, False),
+        (
+            "When did the car pass its inspection?",
+            "2025-03-12",
+            "Sold the car. The lift passed inspection.",
+            False,
+            False,
+        ),
+    ],
+)
+async def test_other_notes_answer_of_a_named_thing_whose_own_note_is_silent(
+    question: str, title: str, text: str, pictured: bool, answered: bool
+) -> None:
+    world = World(quote_accept=0.7, rerank_accept=0.5, answers=Answers.QUOTE)
+    pictures = (b"\1" * 32,) if pictured else ()
+    other = Entry("other", title, source="notes", picture_sha256=pictures)
+    world.knowledge.chunks = [ChunkHit(CAR, "A silver Skoda.", 0.9), ChunkHit(other, text, 0.8)]
+    world.models.scores = {"passed": 0.9, "Passed": 0.9}
+    events = await world.ask(turn(question, shown=False), "quote")
+    assert (verdict(events).kind is AnswerKind.QUOTED) is answered
+    assert ("assed its inspection" in done(events).answer) is answered
+
+
+async def test_the_note_of_a_named_thing_goes_before_what_others_say_of_it() -> None:
+    world = World(quote_accept=0.7, rerank_accept=0.5, answers=Answers.QUOTE)
+    diary = Entry("diary", "2025-03-12", source="notes")
+    world.knowledge.chunks = [ChunkHit(diary, "Sold the car for 900.", 0.9), ChunkHit(CAR, "It cost 4,000.", 0.8)]
+    world.models.scores = {"900": 0.99, "4,000": 0.8}
+    assert done(await world.ask(turn("How much was the car?", shown=False), "quote")).answer == "It cost 4,000."
+
+
 class _Reading:
     """A reranker that knows which words of a sentence answer which words of a question."""
 

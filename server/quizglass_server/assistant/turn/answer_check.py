@@ -44,6 +44,7 @@ from quizglass_server.steps.quoting import (
     raised,
     rested_on,
     sentences_of,
+    told_elsewhere,
     weigh,
     weigh_each,
     with_sections,
@@ -122,7 +123,16 @@ class AnswerCheck:
         if len(asked) > 1:
             return await self._both(asked, evidence, pieces)
         quoted = await self._sentences(evidence, pieces)
-        return Draft(finish=FinishReason.BUDGET) if quoted is None else self._quoted(quoted)
+        if quoted is None:
+            return Draft(finish=FinishReason.BUDGET)
+        return self._quoted(quoted or await self._elsewhere())
+
+    async def _elsewhere(self) -> Sequence[NoteSentence]:
+        """What other notes say of a thing that the question names, whose own note does not answer."""
+        question = self._turn.question
+        found = [] if self._turn.asked_last else told_elsewhere(self._journal.evidence, question)
+        scores = await self._sentence_scores(question, found) if found else None
+        return chosen(found, scores, self._resources.tuning.quote_accept or 0.0) if scores else ()
 
     def _halves(self) -> tuple[str, ...]:
         """The two questions that are asked, or the one; what goes on from an earlier question is one with that."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from quizglass_server.steps.language import english
 from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.phrases import ANYTHING, named_at, phrases_of
 from quizglass_server.steps.language.statements import sentences
-from quizglass_server.steps.language.wording import proper_names, words
+from quizglass_server.steps.language.wording import Word, bare, proper_names, words
 
 _POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+$", re.IGNORECASE)
 _ALONE = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
@@ -32,6 +32,47 @@ _COMMON = frozenset(
 """Meanings of words that fit any thing, and distinguish none."""
 _MOST = 2 / 3
 """Least share of a question's words in a text that it may be about; chosen as docs/benchmarks/own.md says."""
+
+
+_MINE = frozenset(("the", "my", "our", "this"))
+_OF_OTHERS = frozenset(("a", "an", "another", "her", "his", "other", "their", "your"))
+_FUNCTION = frozenset(english.FUNCTION.split())
+
+
+def speaks_of(text: str, title: str, question: str) -> bool:
+    """Whether a text means by a title's name the one thing that a question means by it.
+
+    "The car" and "Car:" do, and "the car passed" if it is asked what it passed; "Anna's car", "the company car" and
+    "the car park" do not. A proper name may stand without an article.
+    """
+    name = [word.key for word in words(title)]
+    name = name[1:] if name[:1] and name[0] in _MINE else name
+    asked, said = words(question), words(text)
+    meant = {meaning(word.key) for word in asked}
+    proper = any(word.named and bare(word.key) in name for word in asked[1:])
+    keys, size = [word.key for word in said], len(name)
+    return bool(name) and any(
+        [*keys[at : at + size - 1], bare(keys[at + size - 1])] == name
+        and _begins(text, said, at, proper=proper)
+        and _ends(text, said, at + size, meant)
+        for at in range(len(keys) - size + 1)
+    )
+
+
+def _begins(text: str, said: Sequence[Word], at: int, *, proper: bool) -> bool:
+    """Whether the words before a name leave it the name of one's own thing."""
+    if not at or text[said[at - 1].end : said[at].start].strip():
+        return True
+    before = said[at - 1].key
+    return before in _MINE or (proper and before == bare(before) and before not in _OF_OTHERS)
+
+
+def _ends(text: str, said: Sequence[Word], at: int, meant: Set[str]) -> bool:
+    """Whether a name is no part of a longer one: what follows is no other noun, as far as that can be seen."""
+    if said[at - 1].key != bare(said[at - 1].key) or at == len(said) or text[said[at - 1].end : said[at].start].strip():
+        return True
+    after = said[at].key
+    return after in _FUNCTION or after.endswith("ed") or meaning(after) in meant
 
 
 def repeats_a_name(text: str) -> bool:
