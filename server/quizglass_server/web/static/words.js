@@ -65,6 +65,7 @@ const STEPS = {
   embed: "describe the picture",
   image_search: "search by the picture",
   text_search: "search by words",
+  spatial_match: "compare it with your pictures",
   entry_pictures: "compare pictures",
   picture_by_text: "search pictures",
   own_passages: "gather its notes",
