@@ -76,7 +76,7 @@ async def test_attributes_are_named_in_such_scripts_too(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     await base.add(stream([pictured("a", title="コアラ", text="動物です。", attributes={"食べ物": "ユーカリ"})]))
     hits = await base.search_texts(FAR, 3, "コアラの食べ物は何ですか")
-    assert hits[0].text == "The 食べ物 of コアラ is ユーカリ."
+    assert hits[0].text == "食べ物: ユーカリ."
     await base.close()
 
 
