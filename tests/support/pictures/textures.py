@@ -34,3 +34,17 @@ def seen_from_the_side(picture: RGB) -> RGB:
     moved = np.array([[30, 10], [width - 8, 34], [width - 26, height - 14], [12, height - 30]], np.float32)
     warped = cv2.warpPerspective(picture, cv2.getPerspectiveTransform(corners, moved), (width, height))
     return np.asarray(warped * 0.6, np.uint8)
+
+
+def bar_code(seed: int) -> RGB:
+    """A bar code over its digits."""
+    rng = np.random.default_rng(seed)
+    code = np.full((120, 260, 3), 255, np.uint8)
+    left = 14
+    while left < 240:
+        wide = 2 * int(rng.integers(1, 4))
+        code[8:92, left : left + wide] = 0
+        left += wide + 2 * int(rng.integers(1, 4))
+    digits = "".join(str(digit) for digit in rng.integers(0, 10, 13))
+    cv2.putText(code, digits, (14, 114), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 2)
+    return np.asarray(cv2.resize(code, (520, 240), interpolation=cv2.INTER_CUBIC), np.uint8)

@@ -35,6 +35,10 @@ _FEWEST = 4
 _ROUNDS = 500
 _SHRINKS, _GROWS, _SKEWED = 0.14, 3.0, 4.0
 """Bounds of the map: its least and greatest scale, and how much it may stretch one direction more than another."""
+_AGREE, _MANY = 0.45, 30
+"""The share of the pairs that the map has to account for, of those that it puts into the frame, or else how many. Bars
+and other repeated shapes pair at random, and some of many random pairs always lie right. So many do by no chance, even
+if they are fewer: of a thing that is seen from far aside an affine map accounts for a part."""
 _MIDDLE = 0.3
 """Of a stored picture's sides: half the axes of the ellipse in which its thing is."""
 _MIDDLE_SHARE = 0.35
@@ -86,6 +90,8 @@ def same_places(frame: Keypoints, stored: Keypoints) -> NDArray[np.intp]:
     if found is None or not _is_plausible(np.asarray(found[:, :2], np.float64)):
         return none
     inside = kept.ravel().astype(bool)
+    if inside.sum() < min(_MANY, _AGREE * _in_frame(pairs[0], np.asarray(found, np.float64), frame.size)):
+        return none
     here, there = here[inside], there[inside]
     if not _shows_middle(stored, there):
         return none
@@ -136,6 +142,12 @@ def _is_plausible(linear: NDArray[np.float64]) -> bool:
     return bool(least > _SHRINKS and largest < _GROWS and largest < _SKEWED * least)
 
 
+def _in_frame(places: NDArray[np.float32], found: NDArray[np.float64], size: tuple[int, int]) -> int:
+    """How many places of a stored picture an affine map puts into a frame of this size."""
+    put = places @ found[:, :2].T + found[:, 2]
+    return int(((put >= 0) & (put < np.array(size))).all(axis=1).sum())
+
+
 def _shows_middle(stored: Keypoints, seen: NDArray[np.intp]) -> bool:
     """Whether a frame has of the stored picture's middle, and not only of what is around its thing."""
     away = (stored.places / np.array(stored.size, np.float32) - 0.5) / _MIDDLE
@@ -146,6 +158,7 @@ def _shows_middle(stored: Keypoints, seen: NDArray[np.intp]) -> bool:
 
 
 def _one_each(places: NDArray[np.float32], numbers: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Of keypoints, the first of each place."""
-    _, first = np.unique(np.rint(places[numbers] / _PLACE), axis=0, return_index=True)
-    return numbers[first]
+    """One number for each place where these keypoints are: of all keypoints there the first, whichever of them these
+    are, so that two lists have the same number for the same place."""
+    _, first, place = np.unique(np.rint(places / _PLACE), axis=0, return_index=True, return_inverse=True)
+    return np.unique(first[place.ravel()[numbers]])

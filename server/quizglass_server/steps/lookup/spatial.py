@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -17,6 +18,8 @@ from quizglass_server.steps.telling import texts
 
 MOST_PICTURES = 2
 """Of an entry that are compared: comparing costs by the picture."""
+_SAME = 0.7
+"""The share of the keypoints of two entries that both have, from which their pictures are one picture."""
 
 
 class KeypointSource(Protocol):
@@ -51,22 +54,30 @@ async def match_places(
         picture: what was asked about.
         hits: candidates: what some part of the picture is like.
         least: how many keypoints an entry's picture must share. Each counts for one entry: things that were
-            photographed at one place share what is around them.
+            photographed at one place share what is around them. Entries that have one picture share all: they are
+            told apart elsewhere (`alike`), and all of them are returned.
     """
     frame = await source.of_frame(picture)
+    if len(frame.places) < least:  # no picture of the store has to be read for that
+        return []
     shared = await at_once([_shared(source, frame, hit) for hit in hits])
-    taken, shown = np.zeros(len(frame.places), bool), []
+    taken, shown = np.zeros(len(frame.places), bool), list[tuple[EntryHit, NDArray[np.intp]]]()
     for hit, places in sorted(zip(hits, shared, strict=True), key=lambda each: -len(each[1])):
-        if int((~taken[places]).sum()) >= least:
-            shown.append(hit)
+        own = int((~taken[places]).sum())
+        if own >= least or (len(places) >= least and any(_is_same(places, others) for _, others in shown)):
+            shown.append((hit, places))
         taken[places] = True
-    return shown
+    return [hit for hit, _ in shown]
+
+
+def _is_same(places: NDArray[np.intp], others: NDArray[np.intp]) -> bool:
+    return len(np.intersect1d(places, others)) >= _SAME * len(np.union1d(places, others))
 
 
 async def _shared(source: KeypointSource, frame: Keypoints, hit: EntryHit) -> NDArray[np.intp]:
     best = np.zeros(0, np.intp)
     for sha256 in hit.entry.picture_sha256[:MOST_PICTURES]:
         stored = await source.of_entry(sha256)
-        places = best if stored is None else same_places(frame, stored)
+        places = best if stored is None else await asyncio.to_thread(same_places, frame, stored)
         best = max(best, places, key=len)
     return best

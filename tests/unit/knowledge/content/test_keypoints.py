@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ import quizglass_server.knowledge.keypoints as module
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.knowledge.content.keypoints import frame_keypoints, same_places, stored_keypoints
 from quizglass_server.knowledge.keypoints import EntryKeypoints
-from tests.support.pictures.textures import pasted, seen_from_the_side, texture
+from tests.support.pictures.textures import bar_code, pasted, seen_from_the_side, texture
 
 SHOWN = 8
 """Keypoints from which a bundle takes a thing as shown."""
@@ -43,6 +44,21 @@ def test_another_thing_at_the_same_place_is_not() -> None:
     here, there = (pasted(thing, TABLE, 0.95, 160, 120) for thing in (BOOK, POSTER))
     assert shared(there, here) < SHOWN
     assert shared(here, here) >= SHOWN
+
+
+def test_bar_codes_are_not_each_others_though_some_of_their_bars_lie_alike() -> None:
+    codes = [bar_code(seed) for seed in range(6)]
+    frames, kept = [frame_keypoints(code) for code in codes], [stored_keypoints(code) for code in codes]
+    counts = np.array([[len(same_places(frame, stored)) for stored in kept] for frame in frames])
+    assert (counts >= SHOWN).tolist() == np.eye(len(codes), dtype=bool).tolist()
+
+
+def test_a_thing_counts_by_many_keypoints_though_no_affine_map_accounts_for_most() -> None:
+    height, width = BOOK.shape[:2]
+    corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    far = np.array([[0, 0], [0.85 * width, 0.3 * height], [0.85 * width, 0.7 * height], [0, height]], np.float32)
+    frame = cv2.warpPerspective(BOOK, cv2.getPerspectiveTransform(corners, far), (width, height))
+    assert shared(frame, BOOK) >= SHOWN
 
 
 @pytest.mark.parametrize(
@@ -96,6 +112,13 @@ async def test_those_of_a_frame_are_kept_apart_for_each_owner() -> None:
     assert await kept.of_frame(mine) is not await kept.of_frame(yours)
 
 
+async def test_a_picture_that_is_stored_and_asked_about_has_those_of_a_frame_and_those_of_an_entry() -> None:
+    kept, large = EntryKeypoints(Shelf()), Picture(of(BOOK), TABLE)
+    frame, entry = await kept.of_frame(large), await kept.of_entry(of(BOOK))
+    assert entry is not None
+    assert (frame.size, entry.size) == ((480, 360), (320, 240))
+
+
 async def test_an_entry_whose_picture_is_not_there_has_none() -> None:
     assert await EntryKeypoints(Shelf()).of_entry(of(POSTER)) is None
 
@@ -107,3 +130,11 @@ async def test_no_more_is_kept_than_its_share_of_memory(monkeypatch: pytest.Monk
     assert one is not None
     assert one.nbytes > 100
     assert await kept.of_entry(of(BOOK)) is not one
+
+
+async def test_pictures_without_keypoints_count_as_kept_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT_BYTES", 8 << 10)
+    kept = EntryKeypoints(Shelf())
+    blanks = [np.full((40, 40, 3), level, np.uint8) for level in range(20)]
+    first, *_ = [await kept.of_frame(Picture(of(blank), blank)) for blank in blanks]
+    assert await kept.of_frame(Picture(of(blanks[0]), blanks[0])) is not first
