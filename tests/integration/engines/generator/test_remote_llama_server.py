@@ -78,7 +78,8 @@ async def test_it_answers_as_a_process_of_this_servers_own(files: GivenOptions) 
             assert (generator.executor, generator.notice) == ("elsewhere", "")
             assert await written(generator) == expected != ""
             asked = GenerationRequest("plan", {"question": "What is this?"})
-            assert await generator.choose(asked, [" A", " B"]) == pytest.approx(weighed, abs=1e-3)
+            # Its batches have other sizes, which are rounded otherwise: by 0.003 on a processor with AVX2 alone.
+            assert await generator.choose(asked, [" A", " B"]) == pytest.approx(weighed, abs=1e-2)
             assert await written(generator, constraint=following('root ::= "a lamp"')) == "a lamp"
             await generator.prepare(Picture(b"shown", PIXELS))
             await generator.forget()
