@@ -310,8 +310,8 @@ def _session_options(ort: Any, threads: int) -> onnxruntime.SessionOptions:
     settings.inter_op_num_threads = 1
     # A spinning thread would take its core from llama.cpp, which shares the machine.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Without VNNI, x86-64 adds products of unsigned rows and signed weights in 16 bits, which overflow. Then weights are
-    # made unsigned as they are loaded: their products are slower, and exact. Elsewhere this changes nothing.
+    # Without VNNI, x86-64 adds products of unsigned rows and signed weights in 16 bits, which overflow. There weights
+    # are made unsigned as they are loaded: their products are slower, and exact. Elsewhere this changes nothing.
     settings.add_session_config_entry("session.x64quantprecision", "1")
     # It would hold a block for every shape that was ever run, and lengths hardly repeat.
     settings.enable_mem_pattern = False
