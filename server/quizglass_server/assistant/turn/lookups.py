@@ -213,7 +213,7 @@ class Lookups:
         return found.hits if tuning.square_accept is None else await self._meant_first(found.hits)
 
     async def _shown(self, picture: Picture, near: Sequence[EntryHit]) -> list[EntryHit]:
-        """Of what a picture is a little like, the entries whose very things it shows, what is meant first."""
+        """Candidates whose keypoints the picture shares, the entry that the question means first."""
         least = self._tuning.spatial_accept
         if least is None or not near:
             return []

@@ -149,7 +149,7 @@ def _in_frame(places: NDArray[np.float32], found: NDArray[np.float64], size: tup
 
 
 def _shows_middle(stored: Keypoints, seen: NDArray[np.intp]) -> bool:
-    """Whether a frame has of the stored picture's middle, and not only of what is around its thing."""
+    """Whether a frame shares keypoints of the stored picture's middle, and not of the background alone."""
     away = (stored.places / np.array(stored.size, np.float32) - 0.5) / _MIDDLE
     middle = (away**2).sum(axis=1) <= 1
     many, few = int(middle.sum()), int(middle[seen].sum())

@@ -59,8 +59,7 @@ class ViewHits:
 
 
 def _told_hits(found: ViewHits | None, _: Sequence[Vector], question: str, *__: object, **___: object) -> Telling:
-    hits = found.hits if found is not None else ()
-    return texts("question", question), passages(picture_evidence(hits, 0), lambda hit: hit.search_score, "entry")
+    return _told_source(found.hits if found is not None else None, (), question)
 
 
 def _told_source(

@@ -64,7 +64,7 @@ async def test_any_of_the_first_pictures_of_an_entry_will_do() -> None:
 
 
 async def test_entries_with_one_picture_are_all_found() -> None:
-    """They are told apart by what they say; of the second nothing would be known."""
+    """Their texts distinguish them later, so the second one must not be lost."""
     sent_anew = cv2.imdecode(cv2.imencode(".jpg", BOOK, [cv2.IMWRITE_JPEG_QUALITY, 75])[1], cv2.IMREAD_COLOR)
     hits = [hit("first", BOOK), hit("second", BOOK), hit("third", sent_anew)]
     assert await shown(BOOK, hits, BOOK, sent_anew) == ["first", "second", "third"]

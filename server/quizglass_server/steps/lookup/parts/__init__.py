@@ -1,1 +1,1 @@
-"""Which parts of a picture are looked up: those that a question points at, and boxes of what it names."""
+"""Parts of a picture to look up: those that a question points at, and detected boxes of the things that it names."""
